@@ -566,14 +566,16 @@ MUTANTS = (
         "tools/call_limits.py",
         "if spent.same_calls >= self.same_calls:",
         "if spent.same_calls < 0:",
-        ("tests/unit/tools/test_call_limits.py::test_a_call_too_many_is_an_error_that_says_so",),
+        (
+            "tests/unit/tools/test_call_limits.py::test_a_call_over_the_limit_is_an_error_that_says_so",
+        ),
     ),
     Mutant(
         "a cached result is anybody's",
         "tools/recent_calls.py",
         "context.actor,",
         "",
-        ("tests/unit/tools/test_cache.py::test_no_one_reads_what_another_was_answered",),
+        ("tests/unit/tools/test_cache.py::test_a_cached_answer_is_for_its_own_asker_only",),
     ),
     Mutant(
         "the runner believes that the catalog has hidden what is not allowed",

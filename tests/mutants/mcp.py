@@ -16,7 +16,7 @@ MCP_MUTANTS = (
         "if False:",
         (
             f"{_DEFINITION}test_a_tool_that_changed_is_off",
-            f"{_SUPERVISOR}test_a_tool_that_changes_goes_off_and_comes_back",
+            f"{_SUPERVISOR}test_a_changed_tool_goes_off_and_comes_back",
         ),
     ),
     Mutant(
@@ -39,7 +39,7 @@ MCP_MUTANTS = (
         "if writes and not entry.because:",
         "if False:",
         (
-            "tests/unit/adapters/mcp/test_effect.py::test_what_looks_like_a_change_is_refused_with_the_reason_until_the_operator_gives_theirs",
+            "tests/unit/adapters/mcp/test_effect.py::test_a_suspected_write_is_refused_until_the_operator_gives_a_reason",
         ),
     ),
     Mutant(
@@ -47,7 +47,7 @@ MCP_MUTANTS = (
         "adapters/mcp/definition.py",
         "if not entry.reads:",
         "if False:",
-        (f"{_DEFINITION}test_a_tool_that_changes_something_is_never_on",),
+        (f"{_DEFINITION}test_a_tool_with_an_effect_is_never_on",),
     ),
     Mutant(
         "mcp: of two tools of one id the last one wins",
@@ -61,7 +61,7 @@ MCP_MUTANTS = (
         "adapters/mcp/arguments.py",
         "if depth > MAX_DEPTH or self._nodes > MAX_NODES:",
         "if depth > MAX_DEPTH + 1:",
-        (f"{_ARGUMENTS}test_what_not_every_provider_could_be_shown_is_refused",),
+        (f"{_ARGUMENTS}test_a_schema_that_some_provider_refuses_is_refused",),
     ),
     Mutant(
         "mcp: a program gets all of Kortex's environment",

@@ -57,14 +57,14 @@ RIGHTS_MUTANTS = (
         "tools/products.py",
         "for each in _names(getattr(arguments, name, None)) if each != ANY_PRODUCT]",
         "for each in _names(getattr(arguments, name, None))[:1] if each != ANY_PRODUCT]",
-        (f"{_PRODUCTS}test_the_runner_denies_what_is_outside_and_says_why",),
+        (f"{_PRODUCTS}test_the_runner_denies_a_product_outside_the_scope_with_the_reason",),
     ),
     Mutant(
         "rights: a call that names no product is inside",
         "tools/products.py",
         "    if scope.arguments and left_out == list(scope.arguments) and not scope.narrows:\n",
         "    if False:\n",
-        (f"{_PRODUCTS}test_the_runner_denies_what_is_outside_and_says_why",),
+        (f"{_PRODUCTS}test_the_runner_denies_a_product_outside_the_scope_with_the_reason",),
     ),
     Mutant(
         "rights: a role that cannot be looked up is held",

@@ -63,7 +63,7 @@ def order(base: str, **changes: object) -> ControlOrder:
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
-async def test_the_order_carries_key_actor_token_and_whole_body(
+async def test_the_request_carries_key_actor_token_and_body(
     server: ControlPlaneServer, plane: HttpControlPlane
 ) -> None:
     answer = await plane.send(order(server.url))
@@ -99,7 +99,7 @@ async def test_the_order_carries_key_actor_token_and_whole_body(
         (hangs_up, AnswerKind.LOST),
     ],
 )
-async def test_an_answer_is_read_by_its_status_and_never_asked_for_twice(
+async def test_an_answer_is_read_by_its_status_and_never_repeated(
     server: ControlPlaneServer, plane: HttpControlPlane, post: Answer, kind: AnswerKind
 ) -> None:
     server.post = post
@@ -121,7 +121,7 @@ async def test_silence_is_lost_after_the_endpoints_timeout(
     assert answer.kind is AnswerKind.LOST
 
 
-async def test_a_connection_that_cannot_be_made_sent_nothing(plane: HttpControlPlane) -> None:
+async def test_a_failed_connection_sent_nothing(plane: HttpControlPlane) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -131,7 +131,7 @@ async def test_a_connection_that_cannot_be_made_sent_nothing(plane: HttpControlP
     assert answer.kind is AnswerKind.NOT_SENT
 
 
-async def test_an_answer_too_long_to_keep_is_still_a_success(
+async def test_an_oversized_answer_is_still_a_success(
     server: ControlPlaneServer, plane: HttpControlPlane
 ) -> None:
     server.post = says(200, {"x": "y" * 200_000})
@@ -141,9 +141,7 @@ async def test_an_answer_too_long_to_keep_is_still_a_success(
     assert (answer.kind, answer.body) == (AnswerKind.SUCCEEDED, None)
 
 
-async def test_cancellation_passes_through(
-    server: ControlPlaneServer, plane: HttpControlPlane
-) -> None:
+async def test_cancellation_propagates(server: ControlPlaneServer, plane: HttpControlPlane) -> None:
     server.post = silence
     task = asyncio.create_task(plane.send(order(server.url)))
     await server.arrived.wait()
@@ -190,7 +188,7 @@ async def test_the_token_is_resolved_at_each_call(server: ControlPlaneServer) ->
         (hangs_up, AnswerKind.LOST),
     ],
 )
-async def test_asking_settles_only_what_the_control_plane_clearly_says(
+async def test_a_status_request_settles_only_clear_answers(
     server: ControlPlaneServer, plane: HttpControlPlane, get: Answer, kind: AnswerKind
 ) -> None:
     server.get = get
@@ -202,7 +200,7 @@ async def test_asking_settles_only_what_the_control_plane_clearly_says(
     assert asked == ("GET", "/operations?of=checkout&idempotency_key=p_1")
 
 
-async def test_there_is_nothing_to_ask_without_a_status_url(
+async def test_without_a_status_url_nothing_is_requested(
     server: ControlPlaneServer, plane: HttpControlPlane
 ) -> None:
     without = order(server.url)
@@ -232,7 +230,7 @@ async def test_a_hostile_product_stays_one_path_segment(
         lambda p: p not in (".", "..")
     )
 )
-def test_no_product_leaves_the_host_or_the_path(product: str) -> None:
+def test_no_product_escapes_the_host_or_the_path(product: str) -> None:
     template = "https://control.example/v1/products/{product}/rollback?of={product}"
 
     url = httpx.URL(fill(template, product))
@@ -244,7 +242,7 @@ def test_no_product_leaves_the_host_or_the_path(product: str) -> None:
 
 
 @pytest.mark.parametrize("product", ["", ".", "..", "\ud800"])
-def test_a_relative_step_is_no_product(product: str) -> None:
+def test_a_relative_path_is_not_a_product(product: str) -> None:
     with pytest.raises(BadTemplate):
         fill("https://control.example/{product}", product)
 
@@ -263,7 +261,7 @@ def test_a_relative_step_is_no_product(product: str) -> None:
         "https://control.example/#{product}",
     ],
 )
-def test_a_template_that_could_point_elsewhere_is_refused(template: str) -> None:
+def test_a_template_that_could_redirect_elsewhere_is_refused(template: str) -> None:
     with pytest.raises(BadTemplate):
         check_template(template)
 

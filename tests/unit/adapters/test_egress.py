@@ -24,7 +24,7 @@ DECLARED = LocalHosts(["ollama.internal", "*.svc.cluster.local", "10.0.0.0/8", "
     ["localhost", "127.0.0.1", "127.8.8.8", "::1", "[::1]", "::ffff:127.0.0.1", "a.localhost",
      "ollama.internal", "OLLAMA.internal.", "loki.obs.svc.cluster.local", "10.1.2.3", "fd00::1"],
 )  # fmt: skip
-def test_what_is_declared_is_local(host: str) -> None:
+def test_a_declared_host_is_local(host: str) -> None:
     assert host in DECLARED
 
 
@@ -33,11 +33,11 @@ def test_what_is_declared_is_local(host: str) -> None:
     ["api.anthropic.com", "ollama.internal.evil.test", "svc.cluster.local", "169.254.169.254",
      "11.0.0.1", "0x7f.1", "2130706433", "fd00::2", "::ffff:8.8.8.8", "localhost.evil.test", ""],
 )  # fmt: skip
-def test_everything_else_is_not(host: str) -> None:
+def test_any_other_host_is_not_local(host: str) -> None:
     assert host not in DECLARED
 
 
-def test_an_address_is_local_by_a_network_only() -> None:
+def test_an_address_is_local_only_by_a_network() -> None:
     assert "8.8.8.8" not in LocalHosts(["*"])
 
 
@@ -53,7 +53,7 @@ async def test_a_client_opened_before_is_confined_and_free_again_afterwards() ->
         assert (await client.get(url)).text == "in"
 
 
-async def test_of_two_confinements_both_hold() -> None:
+async def test_two_confinements_both_apply() -> None:
     with confined_to(LocalHosts(["a.test"])), confined_to(LocalHosts(["b.test"])):
         async with http_client() as client:
             with pytest.raises(Refused):
@@ -78,7 +78,7 @@ async def test_a_public_address_that_is_declared_is_local() -> None:
 
 
 @pytest.mark.parametrize("address", ["10.0.0.1", "192.168.1.1", "fd00::1", "127.0.0.1"])
-async def test_what_a_local_name_may_lead_to(address: str) -> None:
+async def test_a_local_name_may_resolve_only_inside(address: str) -> None:
     assert LocalHosts(["ollama.internal"]).allows(address)
 
 
@@ -110,7 +110,7 @@ async def test_the_second_connection_is_checked_again(monkeypatch: pytest.Monkey
                     await client.get(there)
 
 
-async def test_a_rota_is_held_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_rota_is_confined_too(monkeypatch: pytest.MonkeyPatch) -> None:
     resolving(monkeypatch, "8.8.8.8")
     with confined_to(LocalHosts(["rota.internal"])), pytest.raises(Refused, match="public"):
         await JsonOnCall("http://rota.internal/", "users", 1.0).people()
@@ -143,7 +143,7 @@ async def test_an_address_in_another_notation_is_refused_by_every_client(host: s
         "%31%32%37.1",
     ],
 )
-async def test_digits_of_other_scripts_reach_nothing(host: str) -> None:
+async def test_digits_of_other_scripts_are_refused(host: str) -> None:
     async with http_client(reachable=ReachableAddresses()) as client:
         with pytest.raises(AdapterError), mapped_errors():
             await client.get(f"http://{host}:9/")

@@ -175,7 +175,7 @@ async def test_the_guard_refuses_other_hosts_before_connecting() -> None:
     assert hits == []
 
 
-async def test_the_guard_lets_allowed_hosts_pass_whatever_their_case() -> None:
+async def test_the_guard_allows_hosts_in_any_case() -> None:
     async def handler(request: web.Request) -> web.Response:
         return web.Response(text="in")
 
@@ -246,7 +246,7 @@ async def test_bytes_that_are_not_http_are_a_bad_answer() -> None:
             await client.get(f"http://127.0.0.1:{port}/")
 
 
-async def test_a_body_up_to_the_cap_is_read_whole() -> None:
+async def test_a_body_up_to_the_cap_is_read_completely() -> None:
     async def handler(request: web.Request) -> web.Response:
         return web.Response(body=b"x" * 1000)
 

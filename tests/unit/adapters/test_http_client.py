@@ -24,7 +24,7 @@ from tests.fixtures_peers import OK, listening
     "query",
     ['{a="b"} |= `x & y`', "+%2B %", "ümläut 日本", "a=b&c=d#e?f", "", "\x00\x1f\x7f"],
 )
-async def test_a_server_reads_what_was_asked(query: str) -> None:
+async def test_a_server_receives_path_and_query_exactly(query: str) -> None:
     async def handler(request: web.Request) -> web.Response:
         return web.json_response([request.path, request.query.getall("query")])
 
@@ -33,7 +33,7 @@ async def test_a_server_reads_what_was_asked(query: str) -> None:
     assert answer.json() == ["/a b", [query]]
 
 
-async def test_the_head_of_a_request_is_ours_to_the_last_line() -> None:
+async def test_the_request_head_is_entirely_ours() -> None:
     heads: list[bytes] = []
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -61,7 +61,7 @@ async def test_a_client_that_keeps_cookies_sends_them_back() -> None:
         assert [(await client.get("/")).text for _ in range(2)] == ["none", "session=a/1+b=="]
 
 
-async def test_a_host_is_reached_by_its_own_way_and_others_are_not() -> None:
+async def test_a_route_applies_only_to_its_own_host() -> None:
     async def handler(request: web.Request) -> web.Response:
         return web.Response(text=request.headers.get("x-way", "none"))
 
@@ -89,7 +89,7 @@ async def test_a_query_of_64_kb_is_sent_and_a_longer_one_is_a_bad_request() -> N
             await client.get("/", params={"query": "x" * 70_000})
 
 
-async def test_a_connection_that_was_closed_in_the_meantime_is_made_again() -> None:
+async def test_a_connection_closed_meanwhile_is_reopened() -> None:
     accepted = 0
 
     async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -109,7 +109,9 @@ async def test_a_connection_that_was_closed_in_the_meantime_is_made_again() -> N
     ("method", "asked"),
     [("GET", 2), ("HEAD", 2), ("PUT", 1), ("DELETE", 1), ("POST", 1), ("PATCH", 1)],
 )
-async def test_what_may_have_taken_effect_is_not_asked_again(method: str, asked: int) -> None:
+async def test_a_request_that_may_have_taken_effect_is_not_repeated(
+    method: str, asked: int
+) -> None:
     heard = 0
 
     async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -123,7 +125,7 @@ async def test_what_may_have_taken_effect_is_not_asked_again(method: str, asked:
     assert heard == asked
 
 
-async def test_connections_are_used_again_after_a_whole_body_and_closed_after_a_part() -> None:
+async def test_connections_are_reused_after_a_complete_body_and_closed_after_a_part() -> None:
     async def handler(request: web.Request) -> web.Response:
         assert request.transport is not None
         port = request.transport.get_extra_info("peername")[1]
@@ -137,7 +139,7 @@ async def test_connections_are_used_again_after_a_whole_body_and_closed_after_a_
     assert ports[0] == ports[1] != ports[2]
 
 
-async def test_many_at_once_have_each_their_own_answer() -> None:
+async def test_concurrent_requests_get_their_own_answers() -> None:
     async def handler(request: web.Request) -> web.Response:
         await asyncio.sleep(0.01)
         return web.Response(body=await request.read())
@@ -181,7 +183,7 @@ async def test_a_cancelled_request_reaches_its_server_within_100_ms(where: str) 
         ("identity, GZIP", gzip.compress),
     ],
 )
-async def test_one_layer_of_compression_is_taken_off(
+async def test_one_layer_of_compression_is_removed(
     encoding: str, compress: Callable[[bytes], bytes]
 ) -> None:
     whole = bytes(range(256)) * 4000
@@ -198,7 +200,7 @@ async def test_one_layer_of_compression_is_taken_off(
 
 
 @pytest.mark.parametrize("encoding", ["gzip, gzip", "deflate, gzip", "br", "unheard-of"])
-async def test_every_other_compression_is_a_bad_answer_whose_status_is_known(encoding: str) -> None:
+async def test_every_other_compression_is_a_bad_answer_with_its_status(encoding: str) -> None:
     async def handler(_: web.Request) -> web.Response:
         body = gzip.compress(gzip.compress(b"{}"))
         return web.Response(status=503, body=body, headers={"content-encoding": encoding})
@@ -213,7 +215,7 @@ async def test_every_other_compression_is_a_bad_answer_whose_status_is_known(enc
             await read_capped(answer, 1000)
 
 
-async def test_a_bomb_is_left_after_its_first_pieces() -> None:
+async def test_a_compression_bomb_is_stopped_early() -> None:
     bomb = gzip.compress(bytes(200_000_000), compresslevel=1)
 
     async def handler(_: web.Request) -> web.Response:
@@ -235,7 +237,7 @@ async def _first(pieces: AsyncIterator[bytes], count: int) -> AsyncIterator[byte
             return
 
 
-async def test_headers_are_joined_whatever_their_case() -> None:
+async def test_headers_are_joined_in_any_case() -> None:
     async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(OK + b"Link: <a>\r\nlink: <b>\r\ncontent-length: 0\r\n\r\n")
@@ -248,7 +250,7 @@ async def test_headers_are_joined_whatever_their_case() -> None:
 
 
 @pytest.mark.parametrize("url", ["ftp://loki/", "/relative", "http:///path", "mailto:x"])
-async def test_an_address_of_no_http_server_is_a_bad_request(url: str) -> None:
+async def test_an_address_without_http_is_a_bad_request(url: str) -> None:
     async with http_client() as client:
         with pytest.raises(BadRequest), mapped_errors():
             await client.get(url)
@@ -297,7 +299,7 @@ async def test_the_next_address_of_a_name_is_tried(monkeypatch: pytest.MonkeyPat
     assert told == f"two.test:{port}"
 
 
-async def test_a_proxys_own_host_has_to_be_allowed_as_well() -> None:
+async def test_a_proxys_own_host_must_be_allowed_too() -> None:
     from adapters.http.egress import LocalHosts, confined_to
 
     async with http_client(proxy="http://proxy.example:3128") as client:

@@ -70,18 +70,18 @@ async def read_from(client: httpx.AsyncClient) -> bytes:
     ],
     ids=["endless head", "interim, then silence", "interim", "many interim", "endless chunk head"],
 )
-async def test_what_only_looks_like_an_answer_is_silence(peer: Peer) -> None:
+async def test_bytes_that_resemble_an_answer_are_silence(peer: Peer) -> None:
     async with asking(peer) as client:
         with pytest.raises((TimedOut, BadAnswer)):
             await read_from(client)
 
 
-async def test_an_interim_answer_is_passed_over() -> None:
+async def test_an_interim_answer_is_skipped() -> None:
     async with asking(sending(EARLY + OK + b"content-length: 2\r\n\r\n{}")) as client:
         assert await read_from(client) == b"{}"
 
 
-async def test_a_body_may_take_longer_than_a_silence() -> None:
+async def test_a_body_may_take_longer_than_the_silence_timeout() -> None:
     async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(CHUNKED)
@@ -96,7 +96,7 @@ async def test_a_body_may_take_longer_than_a_silence() -> None:
 
 
 @pytest.mark.parametrize("taken", [0, 700_000], ids=["nothing", "all"])
-async def test_a_server_that_takes_a_request_and_is_silent_is_left(taken: int) -> None:
+async def test_a_server_that_is_silent_after_a_request_times_out(taken: int) -> None:
     async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if taken:
             await reader.readexactly(taken)
@@ -113,7 +113,7 @@ async def test_a_server_that_takes_a_request_and_is_silent_is_left(taken: int) -
             await client.post("/", content=body)
 
 
-async def test_a_body_that_is_made_slowly_is_no_silence_of_its_server() -> None:
+async def test_a_slowly_produced_request_body_is_not_the_servers_silence() -> None:
     async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         await reader.readexactly(3_000_001)
@@ -130,7 +130,7 @@ async def test_a_body_that_is_made_slowly_is_no_silence_of_its_server() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
-async def test_what_is_compressed_and_breaks_off_is_no_whole_answer(encoding: str) -> None:
+async def test_a_truncated_compressed_answer_is_refused(encoding: str) -> None:
     lines = b'{"line":1}\n' * 1000
     pressed = gzip.compress(lines) if encoding == "gzip" else zlib.compress(lines)
     async with asking(sending(whole(pressed[:-9], encoding))) as client:
@@ -145,7 +145,7 @@ async def test_every_member_of_a_compressed_answer_is_read(encoding: str) -> Non
         assert await read_from(client) == b"first\nsecond\n"
 
 
-async def test_what_is_compressed_again_and_again_is_not_read() -> None:
+async def test_a_repeatedly_compressed_answer_is_refused() -> None:
     body = b"{}"
     for _ in range(1200):
         body = gzip.compress(body)
@@ -155,7 +155,7 @@ async def test_what_is_compressed_again_and_again_is_not_read() -> None:
 
 
 @pytest.mark.parametrize("status", ["000", "099", "101"])
-async def test_a_status_that_ends_nothing_is_no_success(status: str) -> None:
+async def test_an_interim_status_is_not_a_success(status: str) -> None:
     head = f"HTTP/1.1 {status} x\r\nupgrade: x\r\nconnection: upgrade\r\n".encode()
     async with asking(sending(head + EMPTY)) as client:
         with pytest.raises(BadAnswer):
@@ -175,13 +175,13 @@ async def test_a_header_that_cannot_be_sent_is_not_sent(text: str) -> None:
 @pytest.mark.parametrize(
     "host", ["a..b", "..", "a" * 64 + ".example", "xn--127-", "xn--a-.example", "xn--0.xn--"]
 )
-async def test_a_name_that_cannot_be_asked_for_raises_our_error(host: str) -> None:
+async def test_an_invalid_host_name_raises_our_error(host: str) -> None:
     async with asking(sending(OK + EMPTY)) as client:
         with pytest.raises(AdapterError), mapped_errors():
             await client.get(f"http://{host}/")
 
 
-async def test_half_a_character_in_a_query_raises_our_error() -> None:
+async def test_a_lone_surrogate_in_a_query_raises_our_error() -> None:
     async with asking(sending(OK + EMPTY)) as client:
         with pytest.raises(BadRequest), mapped_errors():
             await client.get("/", params={"q": "a\ud800"})

@@ -57,7 +57,7 @@ def order(
     return ControlOrder(endpoint, "p_1", "rollback", "checkout", params, "U1")
 
 
-async def test_github_is_given_text_inputs_and_an_id_no_parameter_can_replace(
+async def test_github_gets_text_inputs_and_an_id_no_parameter_can_replace(
     server: ControlPlaneServer, client: httpx.AsyncClient
 ) -> None:
     server.post = says(204, text="")
@@ -79,7 +79,7 @@ async def test_github_is_given_text_inputs_and_an_id_no_parameter_can_replace(
     }
 
 
-async def test_gitlab_is_given_variables_of_their_own_prefix(
+async def test_gitlab_gets_variables_with_their_own_prefix(
     server: ControlPlaneServer, client: httpx.AsyncClient
 ) -> None:
     server.post = says(201, {"id": 7, "status": "created", "web_url": "https://g.example/7"})
@@ -115,7 +115,7 @@ async def test_gitlab_is_given_variables_of_their_own_prefix(
     ],
     ids=["422", "401", "500", "302", "hangs up"],
 )
-async def test_a_start_that_is_not_taken_is_reported_as_it_is(
+async def test_a_refused_start_is_reported_exactly(
     server: ControlPlaneServer, client: httpx.AsyncClient, answer: Answer, kind: AnswerKind
 ) -> None:
     server.post = answer
@@ -124,7 +124,7 @@ async def test_a_start_that_is_not_taken_is_reported_as_it_is(
     assert len(server.received) == 1
 
 
-async def test_a_start_that_is_not_answered_is_lost(
+async def test_an_unanswered_start_is_lost(
     server: ControlPlaneServer, client: httpx.AsyncClient
 ) -> None:
     server.post = silence
@@ -134,7 +134,7 @@ async def test_a_start_that_is_not_answered_is_lost(
     assert answer.kind is K.LOST
 
 
-async def test_what_never_connected_was_not_sent(client: httpx.AsyncClient) -> None:
+async def test_a_failed_connection_sent_nothing(client: httpx.AsyncClient) -> None:
     async with control_plane_server() as gone:
         url = gone.url
 
@@ -165,7 +165,7 @@ def run(title: str, status: str, conclusion: str | None = None) -> dict[str, Jso
         ([], K.LOST),
     ],
 )
-async def test_a_github_run_is_known_by_its_title(
+async def test_a_github_run_is_found_by_its_title(
     server: ControlPlaneServer,
     client: httpx.AsyncClient,
     runs: list[JsonValue],
@@ -189,7 +189,7 @@ async def test_a_github_run_is_known_by_its_title(
     ],
     ids=["success", "canceled", "manual", "none", "no list", "503"],
 )
-async def test_a_gitlab_pipeline_is_known_by_its_name(
+async def test_a_gitlab_pipeline_is_found_by_its_name(
     server: ControlPlaneServer, client: httpx.AsyncClient, answer: Answer, kind: AnswerKind
 ) -> None:
     server.get = answer
@@ -200,7 +200,7 @@ async def test_a_gitlab_pipeline_is_known_by_its_name(
     assert server.received[0].raw_path == "/it/pipelines?name=p_1"
 
 
-async def test_a_pipeline_that_no_one_tells_of_is_lost(
+async def test_an_unreported_pipeline_is_lost(
     server: ControlPlaneServer, client: httpx.AsyncClient
 ) -> None:
     server.get = silence
@@ -210,7 +210,7 @@ async def test_a_pipeline_that_no_one_tells_of_is_lost(
     assert server.received[0].raw_path == "/it/pipelines?name=p_1"
 
 
-async def test_a_rehearsal_sends_nothing_and_shows_what_it_would(
+async def test_a_dry_run_sends_nothing_and_shows_the_request(
     server: ControlPlaneServer,
 ) -> None:
     executors = Executors({ExecutorKind.REHEARSAL: Rehearsal()})
@@ -226,7 +226,7 @@ async def test_a_rehearsal_sends_nothing_and_shows_what_it_would(
 
 
 @pytest.mark.parametrize("kind", list(ExecutorKind))
-async def test_a_kind_that_no_one_carries_out_is_not_sent_and_says_where_to_look(
+async def test_an_unsupported_kind_is_not_sent_and_says_where_to_look(
     kind: ExecutorKind,
 ) -> None:
     lonely = order("https://c.example", kind)

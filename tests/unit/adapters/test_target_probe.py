@@ -56,7 +56,7 @@ def order(base: str, **reads: object) -> ControlOrder:
     return ControlOrder(endpoint, "p_1", "rollback", "checkout", {"version": "v/41"}, "U1")
 
 
-async def test_a_dry_run_says_so_under_a_key_of_its_own_with_the_reading_token(
+async def test_a_dry_run_is_marked_with_its_own_key_and_the_reading_token(
     server: ControlPlaneServer, probe: HttpProbe
 ) -> None:
     server.post = says(200, {"preview": {"from": "v42"}, "request": 17})
@@ -70,7 +70,7 @@ async def test_a_dry_run_says_so_under_a_key_of_its_own_with_the_reading_token(
     assert {r.headers["Authorization"] for r in server.received} == {"Bearer read-token"}
 
 
-async def test_count_and_fingerprint_are_asked_for_this_target(
+async def test_count_and_fingerprint_are_requested_for_this_target(
     server: ControlPlaneServer, probe: HttpProbe
 ) -> None:
     server.get = says(200, DEPLOYMENT | {"count": 4})
@@ -100,7 +100,7 @@ async def test_count_and_fingerprint_are_asked_for_this_target(
     ],
     ids=["422", "401", "503", "302", "silence", "hangs up"],
 )
-async def test_anything_but_a_clear_answer_is_no_reading(
+async def test_an_unclear_answer_is_not_a_reading(
     server: ControlPlaneServer, probe: HttpProbe, answer: Answer, refused: bool
 ) -> None:
     server.post = answer
@@ -112,7 +112,7 @@ async def test_anything_but_a_clear_answer_is_no_reading(
     assert "read-token" not in str(caught.value)
 
 
-async def test_a_missing_credential_asks_nothing(
+async def test_a_missing_credential_requests_nothing(
     server: ControlPlaneServer, probe: HttpProbe
 ) -> None:
     with pytest.raises(ProbeFailed, match="reading credential is not configured"):
@@ -135,7 +135,7 @@ async def test_a_missing_credential_asks_nothing(
         ),
     ],
 )
-def test_a_count_is_a_number_or_a_list_and_a_page_counts_the_rest(
+def test_a_count_is_a_number_or_a_list_plus_the_remaining_pages(
     answer: JsonValue, found: Objects
 ) -> None:
     assert objects_in(answer) == found
@@ -146,12 +146,12 @@ def test_a_count_is_a_number_or_a_list_and_a_page_counts_the_rest(
     [None, True, -1, "3", 2.5, {}, {"count": "3"}, {"count": True}, {"items": {}},
      {"items": [], "metadata": {"continue": "x"}}],
 )  # fmt: skip
-def test_what_does_not_say_how_many_is_no_count(answer: JsonValue) -> None:
+def test_an_answer_without_a_number_is_not_a_count(answer: JsonValue) -> None:
     with pytest.raises(ProbeFailed):
         objects_in(answer)
 
 
-def test_facts_are_the_named_fields_or_the_usual_ones() -> None:
+def test_facts_are_the_named_fields_or_the_default_ones() -> None:
     info: JsonValue = {"config_hash": "a1", "version": "v41", "uptime_s": 17}
 
     assert facts_in(info) == {"config_hash": "a1", "version": "v41"}
@@ -162,7 +162,7 @@ def test_facts_are_the_named_fields_or_the_usual_ones() -> None:
     ("answer", "fields"),
     [([], ()), ({"uptime_s": 17}, ()), ({"config_hash": "a1"}, ("config_hash", "build.commit"))],
 )
-def test_a_state_without_its_facts_is_no_fingerprint(
+def test_a_state_without_its_facts_has_no_fingerprint(
     answer: JsonValue, fields: tuple[str, ...]
 ) -> None:
     with pytest.raises(ProbeFailed):

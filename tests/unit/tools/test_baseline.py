@@ -31,7 +31,7 @@ def every(seconds: float, values: list[float | None]) -> list[tuple[datetime, fl
         (300, 10, False),
     ],
 )
-def test_an_hour_and_twenty_samples_are_needed_whatever_the_step(
+def test_an_hour_and_twenty_samples_are_required_at_any_step(
     number: int, spacing_s: float, enough: bool
 ) -> None:
     known = usual([1.0, 2.0] * (number // 2) + [1.0] * (number % 2), spacing_s)
@@ -40,7 +40,7 @@ def test_an_hour_and_twenty_samples_are_needed_whatever_the_step(
     assert ("insufficient baseline" in known.missing()) is True
 
 
-def test_two_percent_on_an_idle_series_is_not_news() -> None:
+def test_two_percent_on_an_idle_series_is_not_significant() -> None:
     idle = usual([100.0, 100.001] * 50)
     assert idle.z_score(102.0) == pytest.approx(2.0, abs=0.1)
     assert not idle.anomalous(105.0)  # five spreads, but only five per cent
@@ -58,23 +58,23 @@ def test_two_percent_on_an_idle_series_is_not_news() -> None:
         (None, 0.0, 0.001, True),
     ],
 )
-def test_smallest_effect_is_in_the_units_that_people_know(
+def test_the_smallest_effect_has_common_units(
     unit: str | None, middle: float, value: float, news: bool
 ) -> None:
     assert usual([middle] * 100, unit=unit).anomalous(value) is news
 
 
-def test_an_artefact_in_the_baseline_does_not_hide_what_is_new() -> None:
+def test_an_outlier_in_the_baseline_does_not_hide_a_new_anomaly() -> None:
     spiky = usual([1.0, 1.1] * 50 + [3600.0])
     assert spiky.anomalous(3.0)
 
 
-def test_an_earlier_incident_in_the_baseline_does_not_either() -> None:
+def test_an_earlier_incident_in_the_baseline_does_not_hide_a_new_one() -> None:
     known = usual([1.0, 1.1, 1.2] * 100 + [9.0] * 60)
     assert known.anomalous(5.0)
 
 
-def test_two_levels_are_both_usual() -> None:
+def test_two_levels_are_both_normal() -> None:
     known = usual([0.0, 10.0] * 50)
     assert not known.anomalous(10.0)
     assert not known.anomalous(0.0)
@@ -92,7 +92,7 @@ def test_a_constant_baseline_has_no_score_but_a_change_from_it_is_anomalous() ->
     assert not calm.anomalous(0.0)
 
 
-def test_coverage_says_how_much_was_there() -> None:
+def test_coverage_is_the_share_of_expected_samples() -> None:
     assert usual([1.0] * 720).coverage == 0.5
     assert usual([1.0] * 2000).coverage == 1.0
     assert usual([]).coverage == 0.0
@@ -114,7 +114,7 @@ def test_coverage_says_how_much_was_there() -> None:
         (60, [], None),
     ],
 )
-def test_what_lasts_is_counted_in_seconds(
+def test_duration_is_counted_in_seconds(
     spacing_s: float, values: list[float | None], begin: int | None
 ) -> None:
     known = usual([1.0, 2.0] * 400, spacing_s)
@@ -122,6 +122,6 @@ def test_what_lasts_is_counted_in_seconds(
     assert sustained_from(every(spacing_s, values), known, spacing_s) == expected
 
 
-def test_direction() -> None:
+def test_the_direction_of_a_change_is_reported() -> None:
     known = usual([9.0, 11.0] * 50)
     assert [direction(known, value) for value in (5.0, 10.0, 15.0)] == ["down", "flat", "up"]

@@ -24,7 +24,7 @@ class Hand:
         return self.at_s
 
 
-async def test_a_tool_that_hangs_is_left_alone_and_others_run_on() -> None:
+async def test_a_hanging_tool_is_suspended_and_other_tools_run() -> None:
     hung = FakeTool(contract(timeouts=INSTANT), gate=asyncio.Event())
     well = FakeTool(contract(id="core__well"))
     b = bench([hung, well])
@@ -42,7 +42,7 @@ async def test_a_tool_that_hangs_is_left_alone_and_others_run_on() -> None:
 @pytest.mark.parametrize(
     "error", [UpstreamFailed("busy", 503), InvalidArguments("no"), RuntimeError("bug")], ids=repr
 )
-async def test_anyone_who_answers_is_asked_again(error: Exception) -> None:
+async def test_a_backend_that_answers_is_asked_again(error: Exception) -> None:
     def answer(_arguments: object) -> object:
         raise error
 
@@ -54,7 +54,7 @@ async def test_anyone_who_answers_is_asked_again(error: Exception) -> None:
     assert len(tool.calls) == FAILURES + 2
 
 
-async def test_who_has_no_one_to_ask_is_told_so_each_time_and_is_nothing_to_others() -> None:
+async def test_a_call_without_a_backend_fails_each_time_and_counts_for_nothing() -> None:
     def answer(_arguments: object) -> object:
         raise NobodyToAsk("no connection of their own")
 
@@ -65,7 +65,7 @@ async def test_who_has_no_one_to_ask_is_told_so_each_time_and_is_nothing_to_othe
     assert "no connection of their own" in (await b.run()).content
 
 
-def test_a_try_that_asked_no_one_leaves_the_next_one_free() -> None:
+def test_an_attempt_without_a_backend_leaves_the_next_one_free() -> None:
     hand = Hand()
     breaker = Breaker(hand)
     for _ in range(FAILURES):
@@ -79,7 +79,7 @@ def test_a_try_that_asked_no_one_leaves_the_next_one_free() -> None:
     assert breaker.refusal("core__echo") is not None
 
 
-async def test_an_answer_between_failures_starts_the_count_again() -> None:
+async def test_a_success_between_failures_resets_the_count() -> None:
     answers: list[object] = [CapabilityUnavailable("gone")] * (FAILURES - 1)
     answers += [EchoOutput(text="back"), *answers]
 
@@ -97,7 +97,7 @@ async def test_an_answer_between_failures_starts_the_count_again() -> None:
     assert answers == []
 
 
-def test_after_the_pause_one_tries_and_the_others_wait() -> None:
+def test_after_the_pause_one_call_tries_and_the_others_wait() -> None:
     clock = Hand()
     breaker = Breaker(clock)
     for _ in range(FAILURES):
@@ -112,7 +112,7 @@ def test_after_the_pause_one_tries_and_the_others_wait() -> None:
     assert breaker.refusal("t") is None
 
 
-def test_a_trial_that_fails_waits_as_long_again() -> None:
+def test_a_failed_trial_waits_for_the_same_time_again() -> None:
     clock = Hand()
     breaker = Breaker(clock)
     for _ in range(FAILURES):

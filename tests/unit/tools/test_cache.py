@@ -14,7 +14,7 @@ from tools.recent_calls import NOTE_BYTES, TTL_S, Kept, result_cache, with_age
 from tools.records import CallEnded, CallStarted
 
 
-async def test_the_same_read_is_answered_from_the_cache_and_says_so() -> None:
+async def test_an_identical_read_is_answered_from_the_cache_with_a_note() -> None:
     tool = FakeTool()
     b = bench([tool])
 
@@ -40,7 +40,7 @@ async def test_the_same_read_is_answered_from_the_cache_and_says_so() -> None:
     ],
     ids=lambda other: next(iter(other)),
 )
-async def test_no_one_reads_what_another_was_answered(other: dict[str, Any]) -> None:
+async def test_a_cached_answer_is_for_its_own_asker_only(other: dict[str, Any]) -> None:
     tool = FakeTool()
     b = bench([tool], ToolPolicy({"investigate": ("core__*",), "recommend": ("core__*",)}))
 
@@ -62,7 +62,7 @@ async def test_another_connection_is_another_read() -> None:
     assert len(tool.calls) == 2
 
 
-async def test_a_failure_is_asked_again() -> None:
+async def test_a_failed_read_is_repeated() -> None:
     answers = iter([UpstreamFailed("busy", 503), EchoOutput(text="now")])
 
     def answer(_arguments: object) -> object:
@@ -82,7 +82,7 @@ async def test_a_failure_is_asked_again() -> None:
     [{"live": True}, {"id": PROPOSE_TOOL_ID, "effect": Effect.STATE_CHANGE}],
     ids=["live", "proposing"],
 )
-async def test_what_must_be_asked_each_time_is(changes: dict[str, object]) -> None:
+async def test_an_uncacheable_read_is_always_repeated(changes: dict[str, object]) -> None:
     tool = FakeTool(contract(**changes))
     b = bench([tool])
 
@@ -92,7 +92,7 @@ async def test_what_must_be_asked_each_time_is(changes: dict[str, object]) -> No
     assert len(tool.calls) == 2
 
 
-async def test_a_call_that_is_refused_now_is_not_answered_from_the_cache() -> None:
+async def test_a_call_that_is_now_refused_is_not_answered_from_the_cache() -> None:
     refusals: list[str | None] = [None, "not any more"]
 
     async def authorise(*_: object) -> str | None:
@@ -104,7 +104,7 @@ async def test_a_call_that_is_refused_now_is_not_answered_from_the_cache() -> No
     assert (await b.run()).record.error_code is ToolErrorCode.AUTHZ_DENIED
 
 
-def test_a_result_is_gone_a_while_after_its_call_began_and_the_oldest_makes_room() -> None:
+def test_a_cached_result_expires_and_the_oldest_is_evicted() -> None:
     now = [0.0]
     cache = result_cache(lambda: now[0], max_entries=2)
     for at_s, key in enumerate((b"a", b"b", b"c")):
@@ -115,7 +115,7 @@ def test_a_result_is_gone_a_while_after_its_call_began_and_the_oldest_makes_room
     assert sorted(cache) == [b"c"]
 
 
-def test_a_result_of_a_slow_call_is_as_old_as_the_call() -> None:
+def test_the_age_of_a_slow_calls_result_counts_from_its_start() -> None:
     cache = result_cache(lambda: TTL_S)
     cache[b"slow"] = Kept("{}", "", False, 0.0)
 
@@ -130,7 +130,7 @@ def test_the_note_is_json_and_short(content: str) -> None:
     assert len(text) - len(content) <= NOTE_BYTES
 
 
-async def test_two_at_once_are_two_reads_and_both_answered() -> None:
+async def test_two_identical_reads_at_once_both_run() -> None:
     tool = FakeTool(gate=asyncio.Event())
     b: Bench = bench([tool])
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:

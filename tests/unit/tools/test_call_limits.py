@@ -23,7 +23,7 @@ SMALL = ToolPolicy(
         (Spent(result_bytes=1000), "a turn may read 1000 bytes"),
     ],
 )
-async def test_a_call_too_many_is_an_error_that_says_so(spent: Spent, words: str) -> None:
+async def test_a_call_over_the_limit_is_an_error_that_says_so(spent: Spent, words: str) -> None:
     tool = FakeTool()
     b = bench([tool], SMALL)
 
@@ -43,7 +43,7 @@ async def test_up_to_the_limit_a_call_runs() -> None:
     assert outcome.record.ok
 
 
-async def test_a_purpose_without_a_budget_of_its_own_has_the_default() -> None:
+async def test_a_purpose_without_its_own_budget_has_the_default() -> None:
     policy = ToolPolicy(
         {"recommend": ("core__*",)}, limits=SMALL.limits, default_limits=CallLimits(calls=7)
     )
@@ -53,13 +53,13 @@ async def test_a_purpose_without_a_budget_of_its_own_has_the_default() -> None:
     assert "a turn may make 7 tool calls" in outcome.content
 
 
-async def test_a_tool_that_is_not_allowed_says_nothing_of_budgets() -> None:
+async def test_a_forbidden_tools_error_does_not_mention_budgets() -> None:
     outcome = await bench([FakeTool()], SMALL).run(name="core__other", spent=Spent(calls=3))
 
     assert "no such tool" in outcome.content
 
 
-async def test_a_result_is_cut_to_what_the_purpose_allows() -> None:
+async def test_a_result_is_cut_to_the_purposes_limit() -> None:
     policy = ToolPolicy(ALL.toolsets, default_limits=CallLimits(result_bytes=MIN_RESULT_BYTES))
 
     outcome = await bench([FakeTool()], policy).run('{"text":"abcdefgh","times":5000}')
@@ -68,7 +68,7 @@ async def test_a_result_is_cut_to_what_the_purpose_allows() -> None:
     assert len(outcome.content) <= MIN_RESULT_BYTES
 
 
-async def test_a_call_is_cut_at_the_time_the_purpose_allows() -> None:
+async def test_a_call_is_cut_at_the_purposes_deadline() -> None:
     policy = ToolPolicy(ALL.toolsets, default_limits=CallLimits(call_time_s=0.001))
 
     outcome = await bench([FakeTool(gate=asyncio.Event())], policy).run()
@@ -88,6 +88,6 @@ async def test_a_call_is_cut_at_the_time_the_purpose_allows() -> None:
         {"result_bytes": MAX_RESULT_BYTES + 1},
     ],
 )
-def test_what_is_no_limit_is_refused(limits: dict[str, float]) -> None:
+def test_an_invalid_limit_is_refused(limits: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"limit|result"):
         CallLimits(**limits)  # type: ignore[arg-type]

@@ -63,7 +63,7 @@ def test_only_the_proposing_tool_may_be_more_than_read_only() -> None:
 
 
 @pytest.mark.parametrize("effect", [Effect.STATE_CHANGE, Effect.EXTERNAL_SIDE_EFFECT])
-def test_a_policy_that_lets_tools_act_cannot_be_made(effect: Effect) -> None:
+def test_a_policy_that_lets_tools_act_is_refused(effect: Effect) -> None:
     with pytest.raises(ValueError, match="only read"):
         ToolPolicy(effects=frozenset({Effect.READ_ONLY, effect}))
 
@@ -82,7 +82,7 @@ def test_a_purpose_sees_its_own_toolset() -> None:
     assert names(catalog, purpose="investigate") == reading
 
 
-def test_a_tool_that_needs_a_connection_is_seen_by_those_who_have_one() -> None:
+def test_a_tool_that_needs_a_connection_is_visible_only_with_one() -> None:
     policy = ToolPolicy(ALL.toolsets, granted_connections=frozenset({"platform:a"}))
     catalog = ToolCatalog([FakeTool(contract(requires_connection=True))], policy)
     assert names(catalog, connection_ids=frozenset({"platform:a"})) == ["core__echo"]
@@ -90,7 +90,7 @@ def test_a_tool_that_needs_a_connection_is_seen_by_those_who_have_one() -> None:
     assert names(catalog) == []
 
 
-def test_a_tool_bound_to_session_names_is_seen_only_there() -> None:
+def test_a_tool_bound_to_session_names_is_visible_only_there() -> None:
     policy = ToolPolicy(ALL.toolsets, sessions={"core__echo": ("incident-*",)})
     catalog = ToolCatalog([FakeTool()], policy)
     assert names(catalog, session_name="incident-db") == ["core__echo"]
@@ -108,7 +108,7 @@ def test_an_mcp_tool_is_allowed_only_by_its_exact_name(glob: str, seen: list[str
     assert names(catalog) == seen
 
 
-def test_tools_whose_capability_is_missing_are_not_offered() -> None:
+def test_tools_without_their_capability_are_not_offered() -> None:
     catalog = ToolCatalog(CORE, ALL, fake_capabilities(logs=None, proposals=None))
     assert "core__get_logs" not in names(catalog)
     assert "core__get_metrics" in names(catalog)
@@ -146,7 +146,7 @@ class Wide(ToolInput):
     many: list[Inner] = Field(default_factory=list)
 
 
-def test_references_and_nulls_are_folded_into_plain_types() -> None:
+def test_references_and_nulls_become_plain_types() -> None:
     inner = {
         "type": "object",
         "properties": {"deep": {"type": "integer"}},
@@ -178,12 +178,12 @@ class Tree(ToolInput):
         create_model("Dotted", __base__=ToolInput, a=(str, Field("", alias="a.b"))),
     ],
 )
-def test_what_some_provider_would_refuse_is_refused(model: type[BaseModel]) -> None:
+def test_a_schema_that_some_provider_refuses_is_refused(model: type[BaseModel]) -> None:
     with pytest.raises(SchemaNotPortable):
         input_schema(model)
 
 
-def test_the_allowlist_keeps_what_it_names_and_drops_the_rest() -> None:
+def test_the_allowlist_keeps_named_fields_and_drops_others() -> None:
     allow = Allowlist({"a", "rows[].x", "rows[].tags", "grid[][].v", "o.p"})
     value: dict[str, JsonValue] = {
         "a": {"any": 1},
@@ -220,7 +220,7 @@ def test_a_malformed_path_is_refused(path: str) -> None:
         Allowlist({path})
 
 
-def test_what_was_shown_before_is_shown_again_to_no_one_else() -> None:
+def test_a_cached_catalog_entry_is_for_its_own_context_only() -> None:
     """Each part of a question that decides is another's: asked again, and asked of a new catalog."""
     policy = ToolPolicy(
         toolsets={"investigate": ("core__*",), "recommend": ("core__get_*",)},

@@ -18,7 +18,7 @@ positions = st.dictionaries(st.text(), st.text() | st.integers(-(2**53), 2**53) 
 
 
 @given(positions)
-def test_what_was_sealed_is_opened(position: dict[str, JsonValue]) -> None:
+def test_a_sealed_position_can_be_opened(position: dict[str, JsonValue]) -> None:
     assert SIGNER.open(SIGNER.seal(position, SCOPE, NOW), SCOPE, NOW) == position
 
 

@@ -46,7 +46,7 @@ def text_of(value: object) -> str:
 
 
 @given(INNER, st.lists(INNER, max_size=2), FREE, st.sets(st.sampled_from("otsfi")))
-def test_any_object_or_list_may_be_text(
+def test_any_object_or_list_may_be_sent_as_text(
     one: dict[str, JsonValue], several: list[JsonValue], free: dict[str, JsonValue], where: set[str]
 ) -> None:
     plain = {"text": "[1]", "one": one, "several": several, "free": free}
@@ -82,7 +82,7 @@ def test_any_object_or_list_may_be_text(
         '{"one": "' + "[" * 300 + '"}',
     ],
 )
-def test_text_that_holds_something_else_is_refused(arguments: str) -> None:
+def test_text_with_another_value_is_refused(arguments: str) -> None:
     with pytest.raises(CallFailed):
         parsed_arguments(CONTRACT, arguments)
 
@@ -98,7 +98,7 @@ def test_text_that_holds_something_else_is_refused(arguments: str) -> None:
         ({"type": "object"}, "{}" * 2, "{}{}"),
     ],
 )
-def test_only_what_cannot_be_text_is_decoded(
+def test_only_a_field_that_accepts_no_text_is_decoded(
     schema: JsonValue, value: JsonValue, expected: JsonValue
 ) -> None:
     assert decoded(value, schema) == expected

@@ -63,7 +63,7 @@ def doubled(levels: int) -> Mapping[str, Any]:
         (doubled(12), "references multiply"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_checked_safely_is_refused_at_load(schema: Any, said: str) -> None:
+def test_an_unsafe_schema_is_refused_at_load(schema: Any, said: str) -> None:
     with pytest.raises(SchemaInvalid) as caught:
         JsonSchema(schema if isinstance(schema, dict) else {"enum": schema})
 
@@ -177,7 +177,7 @@ def test_a_stack_that_is_almost_used_up_is_a_refusal() -> None:
     assert at_the_end_of_the_stack(load) == "nested too deep"
 
 
-def test_no_more_problems_are_named_than_help() -> None:
+def test_the_number_of_named_problems_is_limited() -> None:
     found = JsonSchema({"items": {"type": "string"}}).problems(list(range(1_000)))
 
     assert len(found) == MAX_PROBLEMS
@@ -246,7 +246,7 @@ SCHEMAS = st.recursive(
 
 
 @given(SCHEMAS, JSON)
-def test_it_judges_as_the_library_does(schema: dict[str, Any], value: object) -> None:
+def test_the_check_agrees_with_the_library(schema: dict[str, Any], value: object) -> None:
     problems = JsonSchema(schema).problems(value)
     try:
         judged = orjson.loads(orjson.dumps(value))

@@ -37,7 +37,7 @@ def test_only_line_feeds_and_carriage_returns_end_a_line(text: str, lines: list[
     st.lists(st.text(st.characters(exclude_characters="\r\n"))),
     st.sampled_from(["\n", "\r\n", "\r"]),
 )
-def test_what_was_joined_by_one_line_end_is_split_into_the_same(lines: list[str], end: str) -> None:
+def test_lines_joined_by_a_line_end_split_into_the_same_lines(lines: list[str], end: str) -> None:
     assert lines_of("".join(line + end for line in lines)) == lines
 
 

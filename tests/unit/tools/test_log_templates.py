@@ -26,7 +26,7 @@ from tools.log_templates import MAX_CHARS, named_in, template_of
         ('{"status": 500, "path": "/a"}', '{"status": 503, "path": "/b"}'),
     ],
 )  # fmt: skip
-def test_lines_that_differ_in_values_alone_are_one(one: str, other: str) -> None:
+def test_lines_that_differ_only_in_values_share_a_template(one: str, other: str) -> None:
     assert template_of(one) == template_of(other)
 
 
@@ -43,7 +43,7 @@ def test_lines_that_differ_in_values_alone_are_one(one: str, other: str) -> None
         ('{"status": 500}', '{"retries": 500}'),
     ],
 )
-def test_lines_that_say_other_things_are_two(one: str, other: str) -> None:
+def test_lines_with_different_words_have_two_templates(one: str, other: str) -> None:
     assert template_of(one) != template_of(other)
 
 

@@ -320,7 +320,7 @@ def test_another_teams_product_is_refused_in_every_form(form: Form) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_an_own_product_passes_in_every_form(form: Form) -> None:
+def test_a_permitted_product_passes_in_every_form(form: Form) -> None:
     assert refused(form("checkout")) is None
 
 
@@ -330,7 +330,7 @@ def test_a_wildcard_or_a_negation_is_refused(arguments: JsonValue) -> None:
 
 
 @pytest.mark.parametrize("arguments", HARMLESS, ids=lambda each: orjson.dumps(str(each)).decode())
-def test_arguments_that_name_no_product_pass(arguments: JsonValue) -> None:
+def test_arguments_without_a_product_pass(arguments: JsonValue) -> None:
     assert refused(arguments) is None
 
 
@@ -339,7 +339,7 @@ def test_full_width_letters_hide_nothing(name: str) -> None:
     assert refused(full_width(FORMS[name]("payments"))) is not None
 
 
-def test_what_is_unknown_is_refused_with_the_way_to_ask() -> None:
+def test_an_unknown_name_is_refused_with_how_to_ask() -> None:
     words = refused({"filter": {"service": "check*"}}) or ""
     assert "this channel's products (checkout, web)" in words
     assert 'name one product in full, such as service="NAME"' in words
@@ -381,7 +381,7 @@ def test_a_known_product_of_another_channel_is_found_under_any_key(form: Form, n
 
 @pytest.mark.parametrize("name", ["checkout", "payments-web", "other"])
 @pytest.mark.parametrize("form", MENTIONS.values(), ids=MENTIONS)
-def test_an_own_product_that_holds_another_ones_name_passes(form: Form, name: str) -> None:
+def test_a_permitted_product_that_contains_another_ones_name_passes(form: Form, name: str) -> None:
     assert refused_elsewhere(form(name)) is None
 
 
@@ -396,7 +396,7 @@ def test_an_own_product_that_holds_another_ones_name_passes(form: Form, name: st
         "payments-related",
     ],
 )
-def test_a_word_of_a_sentence_is_no_product(text: str) -> None:
+def test_a_word_of_a_sentence_is_not_a_product(text: str) -> None:
     assert (refused_elsewhere({"query": text}) is None) == (" " in text)
 
 
@@ -426,7 +426,7 @@ def test_a_name_within_a_sentence_is_a_product(text: str) -> None:
         {"query": 'up{job="shop/payments"}'},
     ],
 )
-def test_a_tool_with_a_query_of_its_own_does_not_name_another_channels_product(
+def test_a_tool_with_its_own_query_language_cannot_name_another_channels_product(
     arguments: JsonValue,
 ) -> None:
     query = contract(input=AnyInput, products=CANNOT_BE_TOLD)
@@ -436,7 +436,7 @@ def test_a_tool_with_a_query_of_its_own_does_not_name_another_channels_product(
     assert refusal(query.products, parsed_arguments(query, own), ELSEWHERE) is None
 
 
-def test_a_label_of_an_own_series_may_hold_another_channels_product() -> None:
+def test_a_label_of_a_permitted_series_may_contain_another_channels_product() -> None:
     query = contract(input=AnyInput, products=CANNOT_BE_TOLD)
     sent = parsed_arguments(
         query, '{"query": "rate(x{service=\\"checkout\\",peer=\\"payments\\"}[5m])"}'
@@ -448,7 +448,7 @@ def test_a_label_of_an_own_series_may_hold_another_channels_product() -> None:
     form=st.sampled_from(list(FORMS.values())),
     wrap=st.lists(st.sampled_from(["list", "object", "text key"]), max_size=40),
 )
-def test_depth_hides_nothing(form: Form, wrap: list[str]) -> None:
+def test_nesting_hides_no_product(form: Form, wrap: list[str]) -> None:
     value = form("payments")
     for each in wrap:
         value = [None, value] if each == "list" else {f"{each}\u2028": value, "limit": 2**64}
@@ -462,7 +462,7 @@ def test_a_thousand_brackets_are_read() -> None:
     assert list(named_products(value)) == ["payments"]
 
 
-def test_a_wildcard_beside_an_own_product_is_refused() -> None:
+def test_a_wildcard_next_to_a_permitted_product_is_refused() -> None:
     class Named(ToolInput):
         service: str = ""
         apps: list[str] = []  # noqa: RUF012 - pydantic copies it
@@ -496,7 +496,7 @@ def test_a_wildcard_beside_an_own_product_is_refused() -> None:
         "has('app',",
     ],
 )
-def test_time_grows_with_the_text_and_no_faster(unit: str) -> None:
+def test_time_grows_linearly_with_the_text(unit: str) -> None:
     def took(chars: int) -> float:
         started = time.process_time()
         list(named_products({"query": unit * (chars // len(unit))}))

@@ -86,19 +86,19 @@ def test_a_number_that_no_float_holds_is_refused() -> None:
 @pytest.mark.parametrize(
     "odd", ["9" * 5000, str(10**15), "-1", "1.5", "", "²", "٣", None, True, 2.0, [1]]
 )
-def test_what_is_no_count_is_none(odd: object) -> None:
+def test_an_invalid_count_is_ignored(odd: object) -> None:
     assert count_of(odd) is None
 
 
 @pytest.mark.parametrize(
     ("given", "count"), [("0", 0), (7, 7), ("007", 7), (str(10**15 - 1), 10**15 - 1)]
 )
-def test_a_count_comes_as_text_or_as_a_number(given: object, count: int) -> None:
+def test_a_count_may_be_text_or_a_number(given: object, count: int) -> None:
     assert count_of(given) == count
 
 
 @pytest.mark.parametrize("odd", ["9" * 5000, "²", "-1", ""])
-async def test_an_odd_count_of_lines_loses_no_other(odd: str) -> None:
+async def test_an_odd_line_count_loses_no_other(odd: str) -> None:
     rows = [{"app": "checkout", "kortex_lines": "3"}, {"app": "cart", "kortex_lines": odd}]
     body = "\n".join(map(json.dumps, rows))
     transport = httpx.MockTransport(lambda _: httpx.Response(200, text=body))

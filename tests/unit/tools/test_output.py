@@ -25,7 +25,7 @@ from tools.output import NotStrictJson, clean_text, clean_value, to_json, weight
         ("\x9b31mc1", "31mc1"),
     ],
 )
-def test_controls_and_invisible_characters_go(hostile: str, clean: str) -> None:
+def test_control_and_invisible_characters_are_removed(hostile: str, clean: str) -> None:
     assert clean_text(hostile) == clean
 
 
@@ -37,19 +37,19 @@ def test_cleaning_twice_is_cleaning_once(text: str) -> None:
 
 
 @given(st.text(st.sampled_from("\x1b[]0;m\\\x07ab\u200b\ud800"), max_size=30))
-def test_no_escape_survives_whatever_is_stacked(text: str) -> None:
+def test_no_escape_sequence_survives_any_nesting(text: str) -> None:
     clean = clean_text(text)
     assert "\x1b" not in clean
     assert orjson.loads(to_json(clean)) == clean
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("-inf"), b"x", {1}, [float("nan")]])
-def test_what_json_has_no_word_for_is_refused(value: object) -> None:
+def test_a_value_without_a_json_form_is_refused(value: object) -> None:
     with pytest.raises(NotStrictJson):
         clean_value(value)
 
 
-def test_too_deep_is_refused() -> None:
+def test_too_deep_a_value_is_refused() -> None:
     value: object = 1
     for _ in range(500):
         value = [value]
@@ -66,6 +66,6 @@ def test_keys_are_cleaned_too() -> None:
     assert clean_value({"a\x00": ("b\x1b[0m",)}) == {"a": ["b"]}
 
 
-def test_weighing_stops_when_it_is_enough() -> None:
+def test_weighing_stops_at_the_limit() -> None:
     assert weight(["x" * 10] * 1_000_000, 100) < 100 + 8_000_100
     assert weight({"a": ["xyz", 5]}, 100) == 8 + 16 + 3

@@ -28,14 +28,14 @@ def test_a_text_may_begin_with_a_byte_order_mark() -> None:
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_half_a_character_is_a_question_mark_in_each_encoding(encoding: str) -> None:
+def test_a_lone_surrogate_is_a_question_mark_in_each_encoding(encoding: str) -> None:
     assert parse(ANY, '{"a": "\\ud800é"}'.encode(encoding)) == {"a": "?é"}
 
 
 @pytest.mark.parametrize(
     "body", [b"", b"\xff\xfe", b"\xef\xbb\xbf", b"\x00\x00\x00", b"\xff\xfe{", b"<html>", "\ufeff"]
 )
-def test_what_is_no_json_is_still_refused(body: bytes | str) -> None:
+def test_invalid_json_is_refused(body: bytes | str) -> None:
     with pytest.raises(ValidationError):
         parse(ANY, body)
 
@@ -48,13 +48,13 @@ def test_what_is_no_json_is_still_refused(body: bytes | str) -> None:
         "9999-12-31T00:00:00Z",
     ],
 )  # fmt: skip
-def test_an_instant_that_no_one_set_is_none(unset: str) -> None:
+def test_an_unset_instant_is_ignored(unset: str) -> None:
     assert set_instant(datetime.fromisoformat(unset)) is None
     assert instant_at({"at": unset}, "at") is None
 
 
 @pytest.mark.parametrize("text", ["1970-01-01T00:00:01Z", "9999-12-30T23:59:59Z"])
-def test_every_instant_that_is_set_can_be_written_in_utc(text: str) -> None:
+def test_every_set_instant_can_be_written_in_utc(text: str) -> None:
     found = set_instant(datetime.fromisoformat(text))
     assert found is not None
     assert instant_text(found)

@@ -49,9 +49,7 @@ def _is_needed(name: str, field: FieldInfo, named: dict[str, JsonValue]) -> bool
 
 
 @pytest.mark.parametrize(("of", "name"), NAMED, ids=lambda each: getattr(each, "id", each))
-def test_a_call_for_another_product_is_outside_and_one_for_an_own_is_not(
-    of: ToolContract, name: str
-) -> None:
+def test_a_call_for_another_product_is_outside_the_scope(of: ToolContract, name: str) -> None:
     bound = call_context(**INSIDE)
     theirs = parsed_arguments(of, asked(of, **{name: "payments"}))
     own = parsed_arguments(of, asked(of, **{name: "web"}))
@@ -62,12 +60,12 @@ def test_a_call_for_another_product_is_outside_and_one_for_an_own_is_not(
 
 
 @pytest.mark.parametrize("of", CORE.values(), ids=CORE)
-def test_every_argument_that_is_called_like_a_product_is_declared(of: ToolContract) -> None:
+def test_every_argument_named_like_a_product_is_declared(of: ToolContract) -> None:
     assert {*usual_scope(of.input.model_fields).arguments} <= {*of.products.arguments}
 
 
 @pytest.mark.parametrize("of", CORE.values(), ids=CORE)
-def test_where_there_is_no_common_product_nothing_of_a_product_is_offered(of: ToolContract) -> None:
+def test_without_a_common_product_no_product_tool_is_offered(of: ToolContract) -> None:
     policy = ToolPolicy(toolsets={"investigate": ("core__*",)})
     catalog = ToolCatalog([FakeTool(of)], policy)
     strict = call_context(products=(), reading=Reading.STRICT, files=(AttachedFile("F1"),))
@@ -81,7 +79,7 @@ def test_a_tool_declares_its_products() -> None:
                      "effect", "redaction", "timeouts", "capabilities")})  # fmt: skip
 
 
-def test_what_is_declared_is_an_argument() -> None:
+def test_a_declared_product_must_be_an_argument() -> None:
     with pytest.raises(CatalogInvalid, match="no such argument: product"):
         ToolCatalog([FakeTool(contract(products=BY_PRODUCT))], ToolPolicy())
 
@@ -109,7 +107,9 @@ OUTSIDE: list[dict[str, JsonValue]] = [
 
 
 @pytest.mark.parametrize("named", OUTSIDE, ids=str)
-async def test_the_runner_denies_what_is_outside_and_says_why(named: dict[str, JsonValue]) -> None:
+async def test_the_runner_denies_a_product_outside_the_scope_with_the_reason(
+    named: dict[str, JsonValue],
+) -> None:
     tool = FakeTool(MANY)
     here = bench([tool])
     outcome = await here.run(orjson.dumps(named).decode(), **INSIDE)
@@ -119,7 +119,7 @@ async def test_the_runner_denies_what_is_outside_and_says_why(named: dict[str, J
 
 
 @pytest.mark.parametrize("named", [{"service": "web"}, {"apps": ["web", "checkout"]}], ids=str)
-async def test_the_runner_lets_what_is_inside_through(named: dict[str, JsonValue]) -> None:
+async def test_the_runner_permits_a_product_inside_the_scope(named: dict[str, JsonValue]) -> None:
     tool = FakeTool(MANY, answer=lambda _: {"text": "x"})
     await bench([tool]).run(orjson.dumps(named).decode(), **INSIDE)
     assert len(tool.calls) == 1
@@ -130,9 +130,7 @@ SCOPES = [BY_PRODUCT, OF_NO_PRODUCT, CANNOT_BE_TOLD, ProductScope(("text",), nar
 
 @pytest.mark.parametrize("reading", Reading)
 @pytest.mark.parametrize("scope", SCOPES[1:], ids=str)
-async def test_what_is_shown_and_what_is_run_are_the_same(
-    scope: ProductScope, reading: Reading
-) -> None:
+async def test_the_catalog_and_the_runner_agree(scope: ProductScope, reading: Reading) -> None:
     here = bench([FakeTool(contract(products=scope))])
     bound = call_context(products=("hi",), reading=reading)
     shown = bool(here.catalog.visible(bound))

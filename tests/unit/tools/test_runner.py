@@ -53,7 +53,7 @@ async def _reads_in_a_task() -> None:
 
 
 @pytest.mark.parametrize("read", [_reads_on_a_thread, _reads_in_a_task])
-async def test_a_result_states_how_many_entries_of_answers_could_not_be_read(
+async def test_a_result_states_how_many_entries_were_unreadable(
     read: Callable[[], Awaitable[None]],
 ) -> None:
     class Reader(FakeTool):
@@ -73,7 +73,7 @@ def _leaving_one_out(_arguments: object) -> EchoOutput:
     return EchoOutput()
 
 
-async def test_entries_that_one_call_could_not_read_are_no_other_calls() -> None:
+async def test_unreadable_entries_are_counted_per_call() -> None:
     gate = asyncio.Event()
     odd = FakeTool(contract(id="core__odd"), answer=_leaving_one_out)
     whole = FakeTool(contract(id="core__whole"), gate=gate)
@@ -154,7 +154,7 @@ async def test_a_validation_error_names_the_path_and_not_the_value() -> None:
     assert "a b" not in message
 
 
-async def test_a_null_for_an_optional_argument_is_an_argument_not_given() -> None:
+async def test_a_null_optional_argument_counts_as_absent() -> None:
     outcome = await bench([FakeTool()]).run('{"text":"x","times":null}')
     assert orjson.loads(outcome.content) == {"text": "x"}
 
@@ -253,7 +253,7 @@ async def test_a_giant_error_message_is_not_passed_on() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), object()])
-async def test_what_is_not_strict_json_is_an_invalid_output(value: object) -> None:
+async def test_a_value_that_is_not_strict_json_is_an_invalid_output(value: object) -> None:
     tool = returning(EchoOutput(value=value))
     outcome = await bench([tool]).run()
     assert outcome.record.error_code is ToolErrorCode.OUTPUT_INVALID
@@ -283,7 +283,7 @@ async def test_terminal_controls_and_invisible_text_are_stripped_from_results() 
     assert orjson.loads(outcome.content) == {"text": "abcdefghi\ttab\nline"}
 
 
-async def test_over_its_time_a_call_ends_as_a_timeout() -> None:
+async def test_a_call_over_its_deadline_ends_as_a_timeout() -> None:
     tool = FakeTool(contract(timeouts=INSTANT), gate=asyncio.Event())
     outcome = await bench([tool]).run()
     body = orjson.loads(outcome.content)
@@ -322,7 +322,7 @@ def test_a_timeout_that_is_not_positive_is_refused(seconds: float) -> None:
         bench([FakeTool()], timeouts={"echo": seconds})
 
 
-async def test_people_hear_of_a_slow_call_once_while_it_runs() -> None:
+async def test_a_slow_call_is_reported_once_while_it_runs() -> None:
     gate = asyncio.Event()
     b = bench([FakeTool(gate=gate)], slow_after_s=0)
     seen: list[object] = []
@@ -338,14 +338,14 @@ async def test_people_hear_of_a_slow_call_once_while_it_runs() -> None:
     assert seen == [CallStarted, CallSlow, CallEnded]
 
 
-async def test_a_quick_call_is_never_called_slow() -> None:
+async def test_a_quick_call_is_never_reported_as_slow() -> None:
     b = bench([FakeTool()], slow_after_s=0.001)
     await b.run()
     await asyncio.sleep(0.005)
     assert [type(event) for event in b.events] == [CallStarted, CallEnded]
 
 
-async def test_a_cancellation_goes_through_and_leaves_a_record() -> None:
+async def test_a_cancellation_propagates_and_leaves_a_record() -> None:
     tool = FakeTool(gate=asyncio.Event())
     b = bench([tool])
     task = asyncio.get_running_loop().create_task(b.run())
@@ -366,7 +366,9 @@ async def _is_gone(record: object, ctx: object) -> None:
 
 
 @pytest.mark.parametrize("on_record", [_hangs, _is_gone])
-async def test_a_cancellation_waits_for_no_record_and_is_no_bug(on_record: OnRecord) -> None:
+async def test_a_cancellation_does_not_wait_for_a_record_and_is_not_a_bug(
+    on_record: OnRecord,
+) -> None:
     tool = FakeTool(gate=asyncio.Event())
     b = bench([tool], on_record=on_record)
     with capture_logs() as told:
@@ -380,7 +382,7 @@ async def test_a_cancellation_waits_for_no_record_and_is_no_bug(on_record: OnRec
     assert [line["event"] for line in told] == ["cancelled_call_not_recorded"]
 
 
-async def test_the_record_is_written_before_anybody_sees_the_end() -> None:
+async def test_the_record_is_written_before_the_end_is_shown() -> None:
     order: list[str] = []
 
     async def record(record: object, ctx: object) -> None:
@@ -421,7 +423,7 @@ async def test_a_summary_that_fails_costs_only_the_summary() -> None:
     assert (outcome.record.ok, outcome.summary, b.bugs) == (True, "", ["core__echo"])
 
 
-async def test_a_person_who_may_not_is_refused_before_the_tool_runs() -> None:
+async def test_an_unauthorised_caller_is_refused_before_the_tool_runs() -> None:
     async def refuse(contract: object, ctx: object) -> str:
         return "only responders may ask here"
 
@@ -432,7 +434,7 @@ async def test_a_person_who_may_not_is_refused_before_the_tool_runs() -> None:
     assert tool.calls == []
 
 
-async def test_an_authorisation_that_breaks_denies() -> None:
+async def test_a_failing_authorisation_denies() -> None:
     async def broken(contract: object, ctx: object) -> None:
         raise OSError("directory down")
 
@@ -441,13 +443,13 @@ async def test_an_authorisation_that_breaks_denies() -> None:
     assert (outcome.record.error_code, tool.calls) == (ToolErrorCode.AUTHZ_DENIED, [])
 
 
-async def test_the_tool_and_the_record_know_the_call_by_the_same_id() -> None:
+async def test_the_tool_and_the_record_share_the_call_id() -> None:
     tool = FakeTool()
     outcome = await bench([tool]).run(tool_call_id="of another call")
     assert (tool.calls[0][1].tool_call_id, outcome.record.tool_call_id) == ("call1", "call1")
 
 
-async def test_a_call_by_no_one_is_denied() -> None:
+async def test_a_call_without_a_caller_is_denied() -> None:
     outcome = await bench([FakeTool()]).run(actor="")
     assert outcome.record.error_code is ToolErrorCode.AUTHZ_DENIED
 
@@ -466,7 +468,7 @@ async def test_a_tool_that_needs_a_connection_is_denied_without_one() -> None:
     assert (outcome.record.error_code, tool.calls) == (ToolErrorCode.POLICY_DENIED, [])
 
 
-async def test_a_capability_no_one_configured_is_named() -> None:
+async def test_an_unconfigured_capability_is_named() -> None:
     tool = FakeTool(contract(capabilities=frozenset({"logs"})))
     outcome = await bench([tool], caps=fake_capabilities(logs=None)).run()
     assert orjson.loads(outcome.content) == {

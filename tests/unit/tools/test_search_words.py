@@ -31,18 +31,18 @@ def test_different_words_stay_different(one: str, other: str) -> None:
 
 
 @given(st.text(max_size=200))
-def test_a_word_is_letters_and_digits_alone(text: str) -> None:
+def test_a_word_contains_only_letters_and_digits(text: str) -> None:
     assert all(re.fullmatch(r"[^\W_]+", word) for word in words_of(text))
 
 
 @given(st.text(max_size=100))
-def test_words_of_words_are_found_again(text: str) -> None:
+def test_words_of_words_are_equal(text: str) -> None:
     stored = set(document([text], []).split())
     assert set(words_of(text)) <= stored
 
 
 @given(st.text(max_size=20), st.text(max_size=20))
-def test_products_that_differ_have_different_labels(one: str, other: str) -> None:
+def test_different_products_have_different_labels(one: str, other: str) -> None:
     assert (product_label(one) == product_label(other)) == (one.casefold() == other.casefold())
 
 
@@ -56,7 +56,7 @@ def test_months_are_counted_over_a_new_year() -> None:
 
 
 @pytest.mark.parametrize("letter", ["a", "\u65e5", "\ud800"])
-def test_a_long_name_has_a_short_label_of_its_own(letter: str) -> None:
+def test_a_long_name_has_a_unique_short_label(letter: str) -> None:
     label, other = product_label(letter * 3_000), product_label(letter * 3_001)
 
     assert label != other
@@ -64,7 +64,7 @@ def test_a_long_name_has_a_short_label_of_its_own(letter: str) -> None:
     assert label == product_label(letter.upper() * 3_000)
 
 
-def test_of_very_many_labels_the_newest_stay() -> None:
+def test_the_newest_of_very_many_labels_stay() -> None:
     words = ""
     for number in range(150):
         words = merged(words, document(["pool"], [product_label(f"p{number}")]), "pool")

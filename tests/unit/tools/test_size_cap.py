@@ -43,12 +43,12 @@ def test_a_list_keeps_whole_elements_from_its_front(rows: list[str], cursor: str
     assert cut["next_cursor"] == cursor
 
 
-def test_what_fits_is_not_touched() -> None:
+def test_a_value_within_the_cap_is_unchanged() -> None:
     value: dict[str, JsonValue] = {"lines": ["a"], "truncated": False}
     assert capped(value) == (value, False)
 
 
-def test_the_argument_is_not_changed() -> None:
+def test_the_argument_is_not_mutated() -> None:
     rows: list[JsonValue] = ["x" * 1000 for _ in range(100)]
     capped({"rows": rows})
     assert len(rows) == 100
@@ -86,6 +86,6 @@ def test_the_same_value_is_cut_the_same_way() -> None:
     assert orjson.dumps(capped(value)[0]) == orjson.dumps(capped(value)[0])
 
 
-def test_a_cap_too_small_to_say_anything_is_refused() -> None:
+def test_a_cap_too_small_for_a_notice_is_refused() -> None:
     with pytest.raises(ValueError, match="4 KiB"):
         capped({}, 100)

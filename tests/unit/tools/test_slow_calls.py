@@ -30,7 +30,7 @@ async def never_answered(of: Timeouts, **options: Any) -> tuple[Told, dict[str, 
     return told, json.loads(outcome.content)
 
 
-def test_a_query_is_reported_after_thirty_seconds_and_cut_after_five_minutes() -> None:
+def test_a_query_is_reported_as_slow_after_thirty_seconds_and_cut_after_five_minutes() -> None:
     told, answer = in_set_time(never_answered(QUERY))
 
     assert told == [("CallStarted", 0.0), ("CallSlow", SLOW_AFTER_S), ("CallEnded", 300.0)]
@@ -38,7 +38,7 @@ def test_a_query_is_reported_after_thirty_seconds_and_cut_after_five_minutes() -
 
 
 @pytest.mark.parametrize("timeouts", [COMPUTED, LOOKUP])
-def test_what_is_quick_is_cut_before_anybody_would_be_told(timeouts: Timeouts) -> None:
+def test_a_quick_tool_is_cut_before_it_would_be_reported_as_slow(timeouts: Timeouts) -> None:
     told, answer = in_set_time(never_answered(timeouts))
 
     assert told == [("CallStarted", 0.0), ("CallEnded", timeouts.default_s)]
@@ -53,7 +53,7 @@ def test_what_is_quick_is_cut_before_anybody_would_be_told(timeouts: Timeouts) -
         (5.0, [("CallEnded", 5.0)]),
     ],
 )
-def test_a_configured_limit_cuts_within_the_ceiling(configured: float, told: Told) -> None:
+def test_a_configured_deadline_cuts_within_the_ceiling(configured: float, told: Told) -> None:
     heard, _ = in_set_time(never_answered(QUERY, timeouts={"echo": configured}))
     assert heard[1:] == told
 
@@ -61,6 +61,6 @@ def test_a_configured_limit_cuts_within_the_ceiling(configured: float, told: Tol
 @pytest.mark.parametrize(
     "tool", core_tools(CursorSigner(b"k" * 32)), ids=lambda tool: tool.contract.short_name
 )
-def test_no_tool_is_cut_by_default_as_its_slowness_would_be_told(tool: AnyTool) -> None:
+def test_no_default_deadline_coincides_with_the_slow_report(tool: AnyTool) -> None:
     limit_s = tool.contract.timeouts.default_s
     assert limit_s < SLOW_AFTER_S or limit_s >= 2 * SLOW_AFTER_S

@@ -29,17 +29,17 @@ def flat(roots: list[KeptSpan]) -> list[KeptSpan]:
     return found
 
 
-def test_siblings_are_in_order_of_start_then_id() -> None:
+def test_siblings_are_ordered_by_start_and_id() -> None:
     forest = assemble([span("c", "r", 20), span("b", "r", 10), span("a", "r", 20), span("r")])
     assert forest.nodes["r"].children == ["b", "a", "c"]
 
 
-def test_of_duplicates_the_one_that_says_most_is_kept() -> None:
+def test_the_most_detailed_duplicate_is_kept() -> None:
     poor, rich = span("a"), span("a", status="error", tags={"k": "v"})
     assert assemble([poor, rich, poor]).nodes["a"].span is rich
 
 
-def test_an_orphan_hangs_below_its_visible_missing_parent() -> None:
+def test_an_orphan_is_placed_below_a_placeholder_for_its_parent() -> None:
     forest = assemble([span("r"), span("a", "lost", 5), span("b", "lost", 7)])
     assert set(forest.roots) == {"r", "lost"}
     assert forest.nodes["lost"].synthetic
@@ -90,7 +90,7 @@ def test_self_time_takes_overlapping_children_once_and_only_inside() -> None:
     assert self_times(forest)["r"] == 100 - 40 - 10
 
 
-def test_the_critical_path_is_what_the_end_waited_for() -> None:
+def test_the_critical_path_is_the_chain_that_the_end_waited_for() -> None:
     forest = assemble(
         [
             span("r"),
@@ -113,7 +113,7 @@ def test_a_chain_of_thousands_needs_no_recursion() -> None:
     assert sum(kept.folded for kept in shown) == 4800
 
 
-def test_no_tree_is_deeper_than_readers_can_stand() -> None:
+def test_no_tree_is_deeper_than_the_limit() -> None:
     forest = assemble([span(f"s{n}", f"s{n - 1}" if n else "", n, 500 - n) for n in range(100)])
     depth, level = 0, fold(forest).roots
     while level:
@@ -161,7 +161,7 @@ def test_every_span_of_any_trace_is_placed_exactly_once(spans: list[Span]) -> No
 
 @given(any_spans, st.integers(1, 20))
 @settings(deadline=None)
-def test_what_is_shown_and_what_is_folded_is_everything(spans: list[Span], most: int) -> None:
+def test_shown_and_folded_spans_add_up_to_all(spans: list[Span], most: int) -> None:
     forest = assemble(spans)
     folded = fold(forest, most)
     shown = flat(folded.roots)

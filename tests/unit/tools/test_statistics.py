@@ -21,13 +21,13 @@ def minutes(values: list[float]) -> list[tuple[datetime, float]]:
     return [(T0 + timedelta(minutes=index), value) for index, value in enumerate(values)]
 
 
-def test_relative_change() -> None:
+def test_a_relative_change_is_computed() -> None:
     assert relative_change(10.0, 15.0) == pytest.approx(0.5)
     assert relative_change(-10.0, -15.0) == pytest.approx(-0.5)
     assert relative_change(0.0, 5.0) is None
 
 
-def test_points_that_are_not_finite_are_left_out_and_order_is_restored() -> None:
+def test_non_finite_points_are_dropped_and_order_is_restored() -> None:
     later = T0 + timedelta(minutes=1)
     points = [(later, 2.0), (T0, None), (T0, float("nan")), (T0, float("inf")), (T0, 1.0)]
     assert finite(points) == [(T0, 1.0), (later, 2.0)]
@@ -41,7 +41,7 @@ def test_percentiles_are_ordered_and_within_the_values(values: list[float]) -> N
     assert stats.min <= stats.mean <= stats.max == max(values)
 
 
-def test_no_values_have_no_summary() -> None:
+def test_no_values_give_no_summary() -> None:
     assert summary([]) is None
 
 

@@ -182,7 +182,7 @@ def test_a_time_of_day_is_the_latest_one_and_its_zone_is_assumed(text: str, expe
 @pytest.mark.parametrize(
     "text", ["2026-04-07T14:00:00/PT30M", "2026-04-06/2026-04-07", "PT30M/2026-04-07 14:30"]
 )
-def test_a_missing_zone_is_assumed_and_said(text: str) -> None:
+def test_an_assumed_zone_is_reported(text: str) -> None:
     assert parse_time_range(text, NOW).assumed == "no zone given: UTC assumed"
 
 
@@ -256,13 +256,13 @@ def test_a_missing_zone_is_assumed_and_said(text: str) -> None:
         ("0001-01-01T00:00:00+23:00/PT1H", "calendar"),
     ],
 )
-def test_each_refusal_says_why_without_the_text(text: str, reason: str) -> None:
+def test_each_refusal_gives_a_reason_without_the_text(text: str, reason: str) -> None:
     with pytest.raises(InvalidArguments, match=reason) as refused:
         parse_time_range(text, NOW)
     assert len(refused.value.message) < 400
 
 
-def test_a_little_ahead_of_our_clock_is_accepted() -> None:
+def test_a_time_slightly_ahead_of_our_clock_is_accepted() -> None:
     parse_time_range("2026-04-07T14:00:00Z/2026-04-07T14:45:00Z", NOW)
 
 
@@ -321,7 +321,7 @@ def test_the_echoed_range_is_the_same_range_again(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "P", "PT", "soon", "5", "m", "1h x"])
-def test_what_is_no_duration_is_none(text: str) -> None:
+def test_invalid_text_is_not_a_duration(text: str) -> None:
     assert parse_duration(text) is None
 
 

@@ -23,13 +23,13 @@ ROWS = {
 TOOLS = core_tools(CursorSigner(b"k" * 32))
 
 
-def test_the_table_names_every_tool_and_no_other() -> None:
+def test_the_table_names_exactly_the_existing_tools() -> None:
     assert list(ROWS) == list(dict.fromkeys(ROWS))
     assert set(ROWS) == set(PROOF) == {tool.contract.short_name for tool in TOOLS}
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.contract.short_name)
-def test_a_row_is_true(tool: AnyTool) -> None:
+def test_each_row_matches_the_contract(tool: AnyTool) -> None:
     row = ROWS[tool.contract.short_name]
     times = tool.contract.timeouts
     assert f"| {times.default_s:g} s / {times.ceiling_s:g} s |" in row
@@ -44,5 +44,5 @@ def test_every_tool_is_in_a_toolset_and_every_toolset_names_tools() -> None:
 
 
 @pytest.mark.parametrize(("file", "name"), NAMED)
-def test_a_test_that_the_page_names_is_there(file: str, name: str) -> None:
+def test_every_test_named_on_the_page_exists(file: str, name: str) -> None:
     assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8")

@@ -55,9 +55,7 @@ async def test_a_row_sent_again_has_the_same_id() -> None:
     ],
     ids=["user", "token", "none"],
 )
-async def test_it_logs_in_with_what_is_configured(
-    login: NatsLogin | None, sent: dict[str, str]
-) -> None:
+async def test_the_configured_login_is_sent(login: NatsLogin | None, sent: dict[str, str]) -> None:
     async with nats_server(password=sent.get("pass", "")) as nats:
         await AuditNats(nats.url, login=login).send_events(rows(1))
 
@@ -78,7 +76,7 @@ async def test_it_logs_in_with_what_is_configured(
         ({"greeting": b"x" * 200_000}, BadAnswer, "does not speak NATS"),
     ],
 )
-async def test_what_is_not_taken_whole_is_a_failure(
+async def test_a_partly_accepted_batch_is_a_failure(
     changes: dict[str, Any], kind: type[AdapterError], words: str
 ) -> None:
     async with nats_server(**changes) as nats:
@@ -91,7 +89,7 @@ async def test_what_is_not_taken_whole_is_a_failure(
 @pytest.mark.parametrize(
     "login", [NatsLogin("kortex", "s3cret-word"), NatsLogin(token="s3cret-word"), None]
 )
-async def test_a_server_that_strips_tls_sees_no_login_and_no_row(login: NatsLogin | None) -> None:
+async def test_a_server_that_strips_tls_gets_no_login_and_no_row(login: NatsLogin | None) -> None:
     async with nats_server() as nats:
         with pytest.raises(Refused, match="offers no TLS"):
             await AuditNats(nats.url.replace("nats:", "tls:"), login=login).send_events(rows(1))
@@ -112,14 +110,14 @@ async def test_rows_go_to_the_next_address_of_a_name(monkeypatch: pytest.MonkeyP
     assert len(nats.received) == 2
 
 
-async def test_without_a_stream_rows_are_published_where_that_is_wanted() -> None:
+async def test_without_a_stream_unacknowledged_rows_are_published() -> None:
     async with nats_server(info={"headers": True, "max_payload": 1 << 20}) as nats:
         await AuditNats(nats.url, "audit.kortex", acknowledged=False).send_events(rows(2))
 
     assert [m.subject for m in nats.received] == ["audit.kortex"] * 2
 
 
-async def test_a_server_that_falls_silent_is_left_after_a_while(
+async def test_a_silent_server_times_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(audit_nats, "SEND_TIMEOUT_S", 0.05)
@@ -139,14 +137,14 @@ async def test_a_cancelled_batch_leaves_no_connection() -> None:
             await nats.gone.wait()
 
 
-async def test_no_one_there_is_unreachable() -> None:
+async def test_a_closed_port_is_unreachable() -> None:
     async with nats_server() as nats:
         url = nats.url
     with pytest.raises(Unreachable):
         await AuditNats(url).send_events(rows(1))
 
 
-async def test_a_local_name_that_leads_outside_is_refused_and_looked_up_once(
+async def test_a_local_name_that_resolves_outside_is_refused_after_one_lookup(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answers = ["8.8.8.8", "127.0.0.1"]
@@ -160,7 +158,7 @@ async def test_a_local_name_that_leads_outside_is_refused_and_looked_up_once(
     assert answers == ["127.0.0.1"]
 
 
-async def test_nothing_leaves_a_confined_process() -> None:
+async def test_a_confined_process_sends_nothing() -> None:
     with confined_to(LocalHosts()), pytest.raises(Refused, match=r"nats\.example"):
         await AuditNats("nats://nats.example").send_events(rows(1))
 
@@ -177,7 +175,7 @@ async def test_nothing_leaves_a_confined_process() -> None:
         ("nats://nats.example", ""),
     ],
 )
-def test_what_is_no_address_or_subject_is_refused_at_start(url: str, subject: str) -> None:
+def test_an_invalid_address_or_subject_is_refused_at_start(url: str, subject: str) -> None:
     with pytest.raises(ValueError, match="needs a"):
         AuditNats(url, subject)
 
@@ -195,5 +193,5 @@ async def test_check_logs_in_and_publishes_nothing(password: str, told: tuple[bo
     assert nats.received == []
 
 
-async def test_check_says_nothing_of_what_is_not_configured() -> None:
+async def test_check_omits_sinks_that_are_not_configured() -> None:
     assert await check_sinks(Settings(), 5.0) == []

@@ -89,7 +89,7 @@ def takes(*tokens: str) -> Callable[[web.Request], Any]:
 
 
 @pytest.mark.parametrize("version", [V1, "client.authentication.k8s.io/v1beta1"])
-async def test_it_is_run_without_a_shell_told_the_cluster_and_little_of_our_environment(
+async def test_a_program_runs_without_a_shell_and_with_a_minimal_environment(
     version: str, tmp_path: Path, stack: AsyncExitStack
 ) -> None:
     url = await stack.enter_async_context(serving(takes("t-1")))
@@ -138,7 +138,7 @@ def expiring(seconds: float) -> str:
     return answer(token=f"t{seconds:g}", expirationTimestamp=at.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
 
-async def test_it_is_run_once_for_everybody_and_again_before_its_answer_ends() -> None:
+async def test_a_program_runs_once_for_all_callers_and_again_before_the_expiry() -> None:
     runs = Runs(expiring(840))
     credentials = runs.credentials()
 
@@ -153,7 +153,9 @@ async def test_it_is_run_once_for_everybody_and_again_before_its_answer_ends() -
 
 
 @pytest.mark.parametrize("seconds", [-86_400, 0, 30], ids=["a day ago", "now", "soon"])
-async def test_a_clock_that_differs_does_not_run_it_for_every_request(seconds: float) -> None:
+async def test_a_clock_difference_does_not_run_the_program_for_every_request(
+    seconds: float,
+) -> None:
     runs = Runs(expiring(seconds))
     credentials = runs.credentials()
 
@@ -164,7 +166,7 @@ async def test_a_clock_that_differs_does_not_run_it_for_every_request(seconds: f
     assert runs.count == 1
 
 
-async def test_what_failed_is_not_tried_again_at_once() -> None:
+async def test_a_failed_run_is_not_repeated_at_once() -> None:
     runs = Runs(Unreachable("aws ended with 255"), answer(token="t"))
     credentials = runs.credentials()
 
@@ -177,7 +179,7 @@ async def test_what_failed_is_not_tried_again_at_once() -> None:
     assert runs.count == 2
 
 
-async def test_a_refused_token_is_asked_for_once_more(
+async def test_a_refused_token_is_requested_once_more(
     tmp_path: Path, stack: AsyncExitStack
 ) -> None:
     url = await stack.enter_async_context(serving(takes("new")))
@@ -193,7 +195,7 @@ async def test_a_refused_token_is_asked_for_once_more(
     assert runs.count == 2
 
 
-async def test_who_is_refused_for_good_is_told_so_without_a_run_each_time(
+async def test_a_permanently_refused_token_does_not_run_the_program_each_time(
     tmp_path: Path, stack: AsyncExitStack
 ) -> None:
     url = await stack.enter_async_context(serving(takes()))
@@ -225,7 +227,7 @@ async def test_who_is_refused_for_good_is_told_so_without_a_run_each_time(
         answer(token=CANARY, expirationTimestamp="tomorrow"),
     ],
 )
-async def test_an_invalid_answer_is_refused_without_being_repeated(said: str) -> None:
+async def test_an_invalid_answer_is_refused_without_an_echo(said: str) -> None:
     with pytest.raises(BadAnswer) as refused:
         await Runs(said).credentials().now()
 
@@ -241,9 +243,7 @@ async def test_an_invalid_answer_is_refused_without_being_repeated(said: str) ->
         ("head -c 2000000 /dev/zero >&2; exit 3", "ended with 3"),
     ],
 )
-async def test_a_program_that_fails_is_reported_in_few_words(
-    text: str, words: str, tmp_path: Path
-) -> None:
+async def test_a_failed_program_is_reported_briefly(text: str, words: str, tmp_path: Path) -> None:
     command = tmp_path / program(tmp_path, text)
 
     with pytest.raises(AdapterError, match=words) as failed:
@@ -252,7 +252,7 @@ async def test_a_program_that_fails_is_reported_in_few_words(
     assert CANARY not in str(failed.value)
 
 
-async def test_one_that_is_not_there_is_named() -> None:
+async def test_a_missing_program_is_named() -> None:
     with pytest.raises(Unreachable, match="aws-of-nowhere cannot be run: No such file"):
         await run_plugin(Plugin("aws-of-nowhere", (), {}, V1, "{}"))
 
@@ -269,7 +269,7 @@ def ended(pid: int) -> bool:
         os.close(process)
 
 
-async def test_one_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
+async def test_a_slow_program_is_killed_with_its_children(tmp_path: Path) -> None:
     command = tmp_path / program(tmp_path, 'sleep 60 & echo $! > "$1"; wait')
     child = tmp_path / "child"
     plugin = Plugin(str(command), (str(child),), {"PATH": os.environ["PATH"]}, V1, "{}")
@@ -280,9 +280,7 @@ async def test_one_that_takes_too_long_is_ended_with_its_children(tmp_path: Path
     assert ended(int(child.read_text()))
 
 
-async def test_where_nothing_may_leave_no_program_is_run(
-    tmp_path: Path, stack: AsyncExitStack
-) -> None:
+async def test_a_confined_process_runs_no_program(tmp_path: Path, stack: AsyncExitStack) -> None:
     access = from_kubeconfig(kubeconfig(tmp_path, "http://127.0.0.1:9", program(tmp_path, "true")))
 
     with confined_to(LocalHosts()), pytest.raises((CapabilityUnavailable, UpstreamFailed)) as no:
@@ -290,7 +288,7 @@ async def test_where_nothing_may_leave_no_program_is_run(
     assert isinstance(no.value.__cause__, Refused)
 
 
-async def test_it_may_give_a_certificate_and_later_another(
+async def test_a_program_may_return_a_certificate_and_later_another(
     tmp_path: Path, stack: AsyncExitStack
 ) -> None:
     server, own = certificate(tmp_path, "localhost"), certificate(tmp_path, "client.test")
@@ -337,7 +335,7 @@ async def test_the_cluster_s_proxy_is_used(tmp_path: Path, stack: AsyncExitStack
         ({"command": ""}, "not a readable kubeconfig"),
     ],
 )
-def test_one_that_cannot_be_run_stops_the_start(
+def test_a_program_that_cannot_run_stops_the_start(
     more: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
     with pytest.raises(AccessInvalid, match=words):

@@ -98,7 +98,7 @@ def test_a_config_map_shows_its_keys_and_sizes() -> None:
     assert found["data"] == {"app.conf": f"{HIDDEN} 15 characters"}
 
 
-def test_what_is_nested_without_end_is_cut() -> None:
+def test_an_endlessly_nested_value_is_cut() -> None:
     deep: Any = "CANARY"
     for _ in range(200):
         deep = {"a": deep}
@@ -119,7 +119,9 @@ def test_no_kind_of_secrets_can_be_read() -> None:
 @pytest.mark.parametrize(
     ("token", "code", "words"), [("", 403, "system:anonymous"), ("wrong", 401, "Unauthorized")]
 )
-async def test_a_refusal_keeps_its_words(open_api: Open, token: str, code: int, words: str) -> None:
+async def test_a_refusal_keeps_its_message(
+    open_api: Open, token: str, code: int, words: str
+) -> None:
     reader = KubernetesReader(await open_api(KubernetesServer({}), token))
     with pytest.raises(UpstreamFailed, match=words) as failure:
         await reader.table(ObjectQuery("pods"))
@@ -162,7 +164,7 @@ async def test_only_the_named_namespaces_are_read(open_api: Open) -> None:
         ({"metadata": {"creationTimestamp": "2026-11-21T10:00:00Z"}}, 10, 1),
     ],
 )
-async def test_events_old_and_new_say_when_and_how_often(
+async def test_old_and_new_event_formats_have_time_and_count(
     open_api: Open, fields: dict[str, Any], hour: int, count: int
 ) -> None:
     event = {"involvedObject": {"kind": "Pod", "name": "web-1"}, "type": "Warning", **fields}
@@ -172,7 +174,7 @@ async def test_events_old_and_new_say_when_and_how_often(
     assert (found.at.hour, found.count) == (hour, count)
 
 
-async def test_an_identity_that_may_write_is_reported_loudly(open_api: Open) -> None:
+async def test_an_identity_that_may_write_gets_a_warning(open_api: Open) -> None:
     allowed = [("delete", "pods"), ("create", "pods/exec")]
     api = await open_api(KubernetesServer({}, allowed=allowed))
     with capture_logs() as logs:
@@ -188,7 +190,7 @@ async def test_an_identity_that_may_write_is_reported_loudly(open_api: Open) -> 
 
 
 @pytest.mark.parametrize("status", [0, 401, 503])
-async def test_a_cluster_that_does_not_answer_is_reported_and_stops_no_start(status: int) -> None:
+async def test_an_unreachable_cluster_is_reported_and_stops_no_start(status: int) -> None:
     async def refuse(_request: web.Request) -> web.StreamResponse:
         return web.Response(status=status, text="<html>")
 
@@ -205,7 +207,7 @@ async def test_a_cluster_that_does_not_answer_is_reported_and_stops_no_start(sta
     assert [line["event"] for line in logs] == ["permissions could not be checked"]
 
 
-async def test_a_reading_identity_is_no_news(open_api: Open) -> None:
+async def test_a_read_only_identity_gets_no_warning(open_api: Open) -> None:
     server = KubernetesServer({})
     api = await open_api(server)
     assert await api.excess() == []
@@ -268,7 +270,7 @@ def test_a_token_file_is_read_again_each_time(tmp_path: Path) -> None:
         ({"token": ["CANARY"]}, {}, "not a readable kubeconfig"),
     ],
 )
-def test_what_cannot_be_used_is_said_without_its_secrets(
+def test_an_unusable_kubeconfig_is_reported_without_its_secrets(
     tmp_path: Path, user: dict[str, Any], cluster: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(AccessInvalid, match=words) as error:
@@ -277,7 +279,7 @@ def test_what_cannot_be_used_is_said_without_its_secrets(
 
 
 @pytest.mark.parametrize("text", ["", "[]", "a: &a [*a]", "{", "clusters: 5"])
-def test_a_file_that_is_no_kubeconfig_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_not_a_kubeconfig_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "config").write_text(text)
     with pytest.raises(AccessInvalid):
         from_kubeconfig(tmp_path / "config")
@@ -288,7 +290,7 @@ def test_outside_a_cluster_there_is_no_service_account(tmp_path: Path) -> None:
         in_cluster(tmp_path)
 
 
-async def test_a_cluster_that_is_gone_is_unavailable(unused_tcp_port: int) -> None:
+async def test_an_unreachable_cluster_is_unavailable(unused_tcp_port: int) -> None:
     access = Access(f"http://127.0.0.1:{unused_tcp_port}", None, lambda: "", "shop")
     api = KubernetesApi(access)
     with pytest.raises(CapabilityUnavailable):
@@ -364,7 +366,9 @@ async def test_a_deployment_is_found_by_the_labels_that_alerts_and_metrics_are(
     assert not await rollouts.between("payments", DAY)
 
 
-async def test_a_rollback_is_as_old_as_its_condition_not_its_replica_set(open_api: Open) -> None:
+async def test_a_rollback_has_the_age_of_its_condition_and_not_of_its_replica_set(
+    open_api: Open,
+) -> None:
     history = {"deployment.kubernetes.io/revision-history": "1"}
     api = await open_api(cluster_of(replica_set(2, "v2", 12), replica_set(3, "v1", 1, **history)))
     newest = (await deploys(api))[0]
@@ -384,7 +388,7 @@ async def test_a_rollback_is_as_old_as_its_condition_not_its_replica_set(open_ap
         ({}, "ok"),
     ],
 )
-async def test_the_newest_rollout_says_how_it_went(
+async def test_the_newest_rollout_has_its_status(
     open_api: Open, condition: dict[str, str], status: str
 ) -> None:
     api = await open_api(cluster_of(replica_set(1, "v1", 9), **condition))

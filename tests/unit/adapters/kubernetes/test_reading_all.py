@@ -78,7 +78,7 @@ def pods(number: int) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("number", [0, 1, reader.PAGE, reader.PAGE + 1, 3 * reader.PAGE + 7])
-async def test_the_newest_events_are_the_newest_of_all(open_api: Open, number: int) -> None:
+async def test_the_newest_events_come_first_across_all_pages(open_api: Open, number: int) -> None:
     happened = events(number)
     cluster = KubernetesReader(await open_api(KubernetesServer({}, happened)))
 
@@ -88,7 +88,7 @@ async def test_the_newest_events_are_the_newest_of_all(open_api: Open, number: i
     assert [f"{one.at:%Y-%m-%dT%H:%M:%SZ}" for one in found if one.at] == newest
 
 
-async def test_more_events_than_are_read_are_no_answer(
+async def test_too_many_events_are_an_error(
     open_api: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader, "MAX_EVENT_PAGES", 2)
@@ -99,9 +99,7 @@ async def test_more_events_than_are_read_are_no_answer(
 
 
 @pytest.mark.parametrize(("number", "more"), [(501, False), (MAX_ROWS, False), (1600, True)])
-async def test_a_list_goes_on_behind_its_first_page(
-    open_api: Open, number: int, more: bool
-) -> None:
+async def test_a_list_is_read_past_its_first_page(open_api: Open, number: int, more: bool) -> None:
     api = await open_api(KubernetesServer(pods(number)))
 
     found = await KubernetesReader(api).table(ObjectQuery("pods"))
@@ -123,7 +121,7 @@ async def test_a_custom_kind_is_read_under_every_name(open_api: Open, asked: str
 @pytest.mark.parametrize(
     "asked", ["sealedsecrets", "SealedSecret", "ExternalSecret", "tokenreviews", "odd", "Odd"]
 )
-async def test_no_custom_kind_leads_to_secrets(open_api: Open, asked: str) -> None:
+async def test_no_custom_kind_gives_access_to_secrets(open_api: Open, asked: str) -> None:
     server = KubernetesServer({})
     cluster = KubernetesReader(await open_api(server), (), Offer())
 
@@ -134,7 +132,7 @@ async def test_no_custom_kind_leads_to_secrets(open_api: Open, asked: str) -> No
 
 
 @pytest.mark.parametrize(("number", "more"), [(0, False), (251, False), (1600, True)])
-async def test_whole_objects_are_read_page_by_page_to_a_bound(
+async def test_complete_objects_are_read_page_by_page_up_to_a_limit(
     open_api: Open, number: int, more: bool
 ) -> None:
     server = KubernetesServer(pods(number))
@@ -146,7 +144,7 @@ async def test_whole_objects_are_read_page_by_page_to_a_bound(
     assert len(server.requests) <= MAX_ROWS // reader.OBJECTS_PAGE + 1
 
 
-async def test_a_list_of_one_namespace_is_of_those_that_may_be_read(open_api: Open) -> None:
+async def test_a_list_of_a_forbidden_namespace_is_refused(open_api: Open) -> None:
     cluster = KubernetesReader(await open_api(KubernetesServer(pods(1))), ("web",))
 
     with pytest.raises(InvalidArguments, match="readable are web"):
@@ -162,7 +160,7 @@ async def test_a_list_of_one_namespace_is_of_those_that_may_be_read(open_api: Op
         ([("list", "pods", "web"), ("list", "nodes")], ("web", "shop"), ["pods"]),
     ],
 )
-async def test_kinds_that_may_not_be_listed_are_named(
+async def test_forbidden_kinds_are_named(
     open_api: Open, allowed: list[tuple[str, ...]], namespaces: tuple[str, ...], found: list[str]
 ) -> None:
     api = await open_api(KubernetesServer({}, allowed=allowed))
@@ -170,7 +168,7 @@ async def test_kinds_that_may_not_be_listed_are_named(
     assert await api.unlisted([kind_of("pods"), kind_of("nodes")], namespaces) == found
 
 
-def test_a_kind_of_kubernetes_is_not_taken_over_by_an_operator_s() -> None:
+def test_a_custom_kind_does_not_replace_a_builtin_one() -> None:
     theirs = OfferedKind("Pod", "evil.example/v1", "pods", True)
     assert kind_of("pods", [theirs]).group == "api/v1"
 
@@ -184,14 +182,14 @@ def test_a_kind_of_kubernetes_is_not_taken_over_by_an_operator_s() -> None:
         ([("delete", "pods")], ("web", "shop"), ["delete pods"]),
     ],
 )
-async def test_rights_are_asked_for_where_the_tools_read(
+async def test_permissions_are_checked_where_the_tools_read(
     open_api: Open, allowed: list[tuple[str, ...]], namespaces: tuple[str, ...], found: list[str]
 ) -> None:
     api = await open_api(KubernetesServer({}, allowed=allowed))
     assert await api.excess(namespaces) == found
 
 
-def test_the_role_in_the_documents_names_every_kind_that_is_offered() -> None:
+def test_the_documented_role_contains_every_offered_kind() -> None:
     text = SOURCES.read_text(encoding="utf-8")
     (role,) = re.findall(r"```yaml\n(apiVersion: rbac.*?)```", text, re.DOTALL)
     rules = yaml.safe_load(role)["rules"]

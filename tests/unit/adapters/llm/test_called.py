@@ -34,12 +34,12 @@ AT = "2026-04-07T14:20:00Z"
         ("x" * 90, "x" * 40),
     ],
 )
-def test_a_name_is_reported_as_plain_words(name: str, as_told: str) -> None:
+def test_a_name_is_shown_as_plain_words(name: str, as_told: str) -> None:
     assert called(name) == as_told
 
 
 @given(st.text() | st.from_regex(r"[\w ]*(by|at) 2026-0[1-9]-\d\dT\d\d:\d\d:\d\dZ[,;.:) ]*"))
-def test_no_name_says_more_of_a_decision_than_who_made_it(name: str) -> None:
+def test_no_name_can_alter_a_decision(name: str) -> None:
     who = called(name) or "U7"
     note = decision_note(f"rejected by {who} at {AT}, nothing was run", "no", stands=True)
 
@@ -53,7 +53,7 @@ def test_no_name_says_more_of_a_decision_than_who_made_it(name: str) -> None:
 
 
 @given(st.text())
-def test_anyone_who_says_it_a_statement_has_one_author(name: str) -> None:
+def test_a_statement_has_one_author_under_any_name(name: str) -> None:
     who = called(name) or "U7"
     beside = f"Now\n- Time: {AT}.\n- {said_by(who)}\n- Said by U1."
     asked = Message(Role.USER, "why is checkout slow?")

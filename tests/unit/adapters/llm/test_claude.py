@@ -43,7 +43,9 @@ def body(request: CompleteRequest = ASKED, model: str = "claude-opus-5-5", **ext
         ("qwen3", False, "none", False, False),
     ],
 )
-def test_the_table(model: str, sampling: bool, thinking: str, prefill: bool, forced: bool) -> None:
+def test_the_model_table_lists_capabilities(
+    model: str, sampling: bool, thinking: str, prefill: bool, forced: bool
+) -> None:
     wanted = Capabilities(sampling, Thinking(thinking), prefill=prefill, forced_tools=forced)
     assert capabilities(model) == wanted
 
@@ -60,19 +62,19 @@ def test_the_table(model: str, sampling: bool, thinking: str, prefill: bool, for
         ("unknown", "high", 4096, None),
     ],
 )
-def test_thinking_is_asked_for_as_the_model_takes_it(
+def test_thinking_is_requested_in_the_models_form(
     model: str, effort: str, max_tokens: int, fields: Any
 ) -> None:
     assert thinking_fields(model, effort, max_tokens).get("thinking") == fields
 
 
-def test_a_thinking_model_is_sent_no_temperature() -> None:
+def test_a_thinking_model_gets_no_temperature() -> None:
     assert "temperature" in body(model="claude-haiku-4-5")
     assert "temperature" not in body(model="claude-haiku-4-5", effort="low")
 
 
 @pytest.mark.parametrize(("blocks", "thinks"), [((SIGNED,), True), ((), False)])
-def test_a_budget_is_not_switched_on_in_the_middle_of_tool_use(
+def test_a_thinking_budget_is_not_added_during_tool_use(
     blocks: tuple[str, ...], thinks: bool
 ) -> None:
     said = Message(
@@ -92,14 +94,14 @@ def test_a_budget_is_not_switched_on_in_the_middle_of_tool_use(
         ("claude-of-next-year", "Because", "user"),
     ],
 )
-def test_only_models_that_take_a_prefill_go_on_from_their_own_words(
+def test_only_models_with_prefill_continue_their_own_words(
     model: str, words: str, last: str
 ) -> None:
     request = replace(ASKED, messages=(*ASKED.messages, Message(Role.ASSISTANT, words)))
     assert body(request, model)["messages"][-1]["role"] == last
 
 
-def test_the_part_that_no_turn_changes_is_cached_by_itself() -> None:
+def test_the_constant_part_is_cached_separately() -> None:
     cached = {"type": "ephemeral"}
     assert body()["system"] == [
         {"type": "text", "text": "Investigate. ", "cache_control": cached},

@@ -26,14 +26,14 @@ from adapters.llm.registry import create, known
         ),
     ],
 )
-def test_a_base_url_of_any_form_leads_to_the_resource(base_url: str, url: str) -> None:
+def test_a_base_url_of_any_form_reaches_the_resource(base_url: str, url: str) -> None:
     assert str(endpoint(base_url, "v1", "chat/completions")) == url
 
 
 @pytest.mark.parametrize(
     "base_url", ["ftp://host", "https://", "http://host:port", "file:///etc/passwd"]
 )
-def test_what_is_no_address_makes_a_provider_unavailable(base_url: str) -> None:
+def test_an_invalid_base_url_makes_a_provider_unavailable(base_url: str) -> None:
     assert endpoint(base_url, "v1", "messages") is None
     provider = create(ProviderConfig("anthropic", api_key="k", base_url=base_url))
     assert "base_url" in (provider.unavailable_reason or "")
@@ -49,7 +49,7 @@ def test_what_is_no_address_makes_a_provider_unavailable(base_url: str) -> None:
         ("127.0.0.1:4000", "http://127.0.0.1:4000/"),
     ],
 )
-def test_an_ollama_address_may_be_written_as_ollama_writes_it(base_url: str, root: str) -> None:
+def test_an_ollama_address_may_have_ollamas_form(base_url: str, root: str) -> None:
     assert str(address(base_url)) == root
 
 
@@ -58,16 +58,16 @@ def test_every_known_provider_can_be_made_without_a_key() -> None:
     assert [create(ProviderConfig(name)).name for name in known()] == known()
 
 
-def test_an_unknown_provider_is_named_with_those_that_exist() -> None:
+def test_an_unknown_provider_lists_the_known_ones() -> None:
     with pytest.raises(LookupError, match=r"'bard'; known: anthropic"):
         create(ProviderConfig("bard"))
 
 
-def test_the_key_is_not_part_of_what_is_printed() -> None:
+def test_the_key_is_not_in_the_representation() -> None:
     assert "hunter2" not in repr(ProviderConfig("openai", api_key="hunter2"))
 
 
-def test_a_server_of_ones_own_needs_no_key() -> None:
+def test_a_self_hosted_server_needs_no_key() -> None:
     provider = create(ProviderConfig("openai", base_url="http://llama:8080/v1"))
     assert provider.unavailable_reason is None
 
@@ -84,11 +84,11 @@ def test_a_server_of_ones_own_needs_no_key() -> None:
         (ProviderConfig("anthropic"), False),
     ],
 )
-def test_only_what_stays_inside_counts_as_local(config: ProviderConfig, local: bool) -> None:
+def test_only_private_addresses_count_as_local(config: ProviderConfig, local: bool) -> None:
     assert create(config).is_local is local
 
 
-def test_a_local_model_is_free_and_a_cloud_model_behind_it_is_unknown() -> None:
+def test_a_local_model_is_free_and_a_cloud_model_behind_it_has_no_price() -> None:
     provider = create(ProviderConfig("ollama", model="qwen3"))
     assert provider.price_of("qwen3") == Price(0, 0, 0, 0)
     assert provider.price_of("gpt-oss:120b-cloud") is None

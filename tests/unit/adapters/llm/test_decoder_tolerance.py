@@ -100,7 +100,7 @@ def arguments(text: str) -> Json:
         (sse(START, *TEXT, ending("refusal"), STOP), ["hi", "error: refused"]),
     ],
 )
-def test_messages_api(data: bytes, expected: list[object]) -> None:
+def test_messages_api_tolerates_variants(data: bytes, expected: list[object]) -> None:
     assert told(AnthropicDecoder(), data) == expected
 
 
@@ -188,7 +188,7 @@ def call(name: str | None, text: str | None, **more: Any) -> Json:
         (sse(chunk({"content": "a"}), '{"choices": [{'), ["a", "error: protocol"]),
     ],
 )  # fmt: skip
-def test_chat_completions(data: bytes, expected: list[object]) -> None:
+def test_chat_completions_tolerates_variants(data: bytes, expected: list[object]) -> None:
     assert told(OpenAIDecoder(), data) == expected
 
 
@@ -271,7 +271,7 @@ TAILS = st.sampled_from(
 @example(  # an empty piece after a whole call
     [("core__get_logs", {"": 0}, [7]), ("core__get_logs", {"": 0}, [])], {"index": 7, "id": "new"}
 )
-def test_calls_are_assembled_however_their_pieces_are_marked(
+def test_calls_are_assembled_from_pieces_in_any_form(
     calls: list[tuple[str, Json, list[int]]], tail: Json
 ) -> None:
     ids = itertools.count()
@@ -297,7 +297,7 @@ def test_calls_are_assembled_however_their_pieces_are_marked(
         ({"tool_calls": [{}, None, 3]}, "stop", ["Looking.", "end_turn"]),
     ],
 )
-def test_an_entry_without_name_and_arguments_is_no_call(
+def test_an_entry_without_name_and_arguments_is_not_a_call(
     entry: Json, finish: str, expected: list[object]
 ) -> None:
     events = (chunk({"content": "Looking."}), chunk(entry), chunk({}, finish), "[DONE]")
@@ -327,11 +327,11 @@ def completed(*output: Json) -> Json:
         (sse(item(SAID), {"type": "error", "code": "server_error"}), ["hi", "error: overloaded"]),
     ],
 )
-def test_responses(data: bytes, expected: list[object]) -> None:
+def test_responses_tolerates_variants(data: bytes, expected: list[object]) -> None:
     assert told(ResponsesDecoder(), data) == expected
 
 
-def test_a_bedrock_answer_may_count_before_it_stops_and_pads_its_events() -> None:
+def test_a_bedrock_answer_may_send_usage_before_the_stop_and_padded_events() -> None:
     frames = [
         aws_frames.event("contentBlockDelta", {"p": "abcd", "delta": {"text": "hi"}}),
         aws_frames.event("newEvent", {"p": "a"}),
@@ -351,7 +351,7 @@ def test_a_bedrock_answer_may_count_before_it_stops_and_pads_its_events() -> Non
         ([{"message": {"content": "a"}}, {"done_reason": "stop"}], ["a", "end_turn"]),
     ],
 )
-def test_ollama(lines: list[Json], expected: list[object]) -> None:
+def test_ollama_tolerates_variants(lines: list[Json], expected: list[object]) -> None:
     data = "\r\n\r\n".join(json.dumps(line) for line in lines).encode()
 
     assert told(OllamaDecoder(), data) == expected
@@ -395,7 +395,7 @@ HI = aws_frames.event("contentBlockDelta", {"delta": {"text": "hi"}})
         (ResponsesDecoder, [*ANSWERS["openai-responses"][1], b"data: [DONE]\n\n"]),
     ],
 )
-def test_a_reason_and_a_clean_end_are_a_normal_end(
+def test_a_stop_reason_and_a_clean_end_are_a_normal_end(
     make: type[Decoder], pieces: list[bytes]
 ) -> None:
     assert told(make(), *pieces) == ["hi", "end_turn"]
@@ -408,7 +408,7 @@ def test_a_reason_and_a_clean_end_are_a_normal_end(
         (BedrockDecoder, [HI, STOPPED]),
     ],
 )
-def test_a_reason_before_a_connection_that_broke_is_no_end(
+def test_a_stop_reason_before_a_broken_connection_is_not_an_end(
     make: type[Decoder], pieces: list[bytes]
 ) -> None:
     decoder = make()
@@ -438,12 +438,12 @@ CALL = [{"index": 0, "id": "a", "function": {"name": "t", "arguments": "{}"}}]
         [[choice(0, content="hi")], [{**choice(1), "finish_reason": "content_filter"}]],
     ],
 )
-def test_only_the_first_of_several_answers_is_one(chunks: list[list[Json]]) -> None:
+def test_only_the_first_of_several_choices_is_used(chunks: list[list[Json]]) -> None:
     stream = sse(*({"choices": each} for each in chunks), "[DONE]")
     assert told(OpenAIDecoder(), stream) == ["hi", "end_turn"]
 
 
-def test_a_whole_answer_is_its_first_choice() -> None:
+def test_a_complete_answer_is_its_first_choice() -> None:
     choices = [
         {"index": 1, "message": {"content": "no"}, "finish_reason": "length"},
         {"index": 0, "message": {"content": "hi"}, "finish_reason": "stop"},

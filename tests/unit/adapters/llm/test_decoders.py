@@ -137,7 +137,7 @@ def test_a_lone_cr_ends_a_line_of_server_sent_events(path: Path, size: int) -> N
 
 
 @pytest.mark.parametrize("path", STREAMS, ids=name_of)
-def test_a_byte_order_mark_is_passed_over(path: Path) -> None:
+def test_a_byte_order_mark_is_skipped(path: Path) -> None:
     data = BOM_UTF8 + path.read_bytes()
     pieces = [data[at : at + 1] for at in range(8)]
     assert as_json(decode(path.parent.name, [*pieces, data[8:]])) == expected(path)
@@ -188,7 +188,7 @@ def test_a_clean_end_anywhere_is_an_error_or_the_whole_answer(path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", sorted(UNMARKED))
-def test_without_an_end_marker_the_transfer_has_to_tell_the_end(name: str) -> None:
+def test_without_an_end_marker_the_transfer_must_be_delimited(name: str) -> None:
     path = GOLDEN / "nirmata" / name
     decoders = [NirmataDecoder() for _ in cuts_before_the_end(path)]
     for decoder, data in zip(decoders, cuts_before_the_end(path), strict=True):

@@ -62,7 +62,7 @@ def test_anthropic_puts_all_results_first_into_one_user_message() -> None:
     ]
 
 
-def test_anthropic_is_told_calls_as_objects_even_when_the_model_wrote_no_json() -> None:
+def test_anthropic_gets_call_arguments_as_objects_even_for_invalid_json() -> None:
     blocks = anthropic()["messages"][1]["content"]
     assert [block.get("input") for block in blocks] == [None, {"product": "checkout"}, {}]
 
@@ -103,7 +103,7 @@ def test_anthropic_is_never_forced_to_use_a_tool() -> None:
     assert "tool_choice" not in anthropic()
 
 
-def test_anthropic_is_never_left_with_the_last_word() -> None:
+def test_anthropic_never_gets_a_conversation_that_ends_with_the_model() -> None:
     request = replace(
         ASKED, messages=(Message(Role.USER, "Why?"), Message(Role.ASSISTANT, "Because"))
     )
@@ -138,7 +138,7 @@ def test_anthropic_gets_interleaved_blocks_back_in_their_order() -> None:
     assert [block["type"] for block in blocks] == ["text", "thinking", "tool_use"]
 
 
-def test_anthropic_blocks_whose_calls_are_not_the_messages_own_are_not_trusted() -> None:
+def test_anthropic_blocks_with_foreign_calls_are_dropped() -> None:
     other = USED.replace("toolu_1", "toolu_9")
     assert [block.get("id") for block in replayed("anthropic", THINKING, other)] == [
         None,
@@ -231,7 +231,7 @@ def test_openai_operators_choose_effort_and_usage() -> None:
     assert openai()["stream_options"] == {"include_usage": True}
 
 
-def test_ollama_is_told_its_window_and_never_to_cut_silently() -> None:
+def test_ollama_gets_its_context_window_and_no_silent_truncation() -> None:
     body = ollama()
     assert (body["truncate"], body["shift"]) == (False, False)
     assert body["options"] == {
@@ -272,6 +272,6 @@ def test_without_tools_none_are_sent(encode: Any) -> None:
 
 
 @pytest.mark.parametrize("encode", [anthropic, openai, ollama])
-def test_who_asked_is_never_part_of_a_request(encode: Any) -> None:
+def test_the_askers_identity_is_never_part_of_a_request(encode: Any) -> None:
     request = replace(ASKED, meta=replace(ASKED.meta, user_id="U-4711", session_id="S-4711"))
     assert "4711" not in json.dumps(encode(request))

@@ -55,7 +55,7 @@ SICK: Mapping[str, object] = {
 }  # fmt: skip
 
 
-def test_a_look_makes_the_calls_that_an_investigation_without_a_model_begins_with() -> None:
+def test_a_first_look_makes_the_first_calls_of_triage() -> None:
     calls = look_calls(asked("why was checkout slow between 13:00 and 13:20?"))
 
     assert [call.name for call in calls] == [METRICS, LOGS, TRACES, CLUSTER, DEPLOYS]
@@ -73,7 +73,7 @@ def test_a_look_makes_the_calls_that_an_investigation_without_a_model_begins_wit
         asked(tools=(ToolSpec("core__get_logs", "", {}),)),
     ],
 )
-def test_where_no_look_answers_the_question_nothing_is_looked_at(request_: CompleteRequest) -> None:
+def test_a_question_that_no_look_answers_starts_none(request_: CompleteRequest) -> None:
     assert list(look_calls(request_)) == []
 
 
@@ -84,13 +84,11 @@ def test_where_no_look_answers_the_question_nothing_is_looked_at(request_: Compl
         ("who deployed last week?", "core__get_recent_deploys"),
     ],
 )
-def test_what_one_call_answers_is_read_before_a_model_is_asked(question: str, tool: str) -> None:
+def test_a_question_that_one_call_answers_reads_it_first(question: str, tool: str) -> None:
     assert [call.name for call in look_calls(asked(question))] == [tool]
 
 
-def test_what_moved_by_how_much_and_since_when_is_reported_with_what_could_not_be_looked_at() -> (
-    None
-):
+def test_changes_are_reported_with_size_and_onset_and_unread_sources() -> None:
     read = results(as_read(looked(SICK)))
 
     metrics = read[METRICS]["result"]
@@ -117,7 +115,7 @@ def test_what_moved_by_how_much_and_since_when_is_reported_with_what_could_not_b
     ]
 
 
-def test_the_whole_results_stay_in_the_conversation_for_whoever_needs_no_model() -> None:
+def test_the_complete_results_stay_in_the_conversation_for_triage() -> None:
     request = looked(SICK)
     before = request.messages
     as_read(request)
@@ -125,7 +123,7 @@ def test_the_whole_results_stay_in_the_conversation_for_whoever_needs_no_model()
     assert len(results(request)[METRICS]["result"]["shifts"]) == 1
 
 
-def test_a_look_reads_the_same_in_a_later_turn_and_beside_a_second_one() -> None:
+def test_a_look_is_identical_in_a_later_turn() -> None:
     first = as_read(looked(SICK))
     later = asked("and cart?")
     again = looked(
@@ -140,7 +138,7 @@ def test_a_look_reads_the_same_in_a_later_turn_and_beside_a_second_one() -> None
     assert "cart" in str(read.messages[-5:])
 
 
-def test_calls_that_a_model_made_are_read_whole() -> None:
+def test_the_models_own_calls_are_shown_completely() -> None:
     request = looked(SICK)
     made = [
         replace(m, tool_calls=tuple(replace(c, id=f"call_{c.id}") for c in m.tool_calls))
@@ -196,7 +194,7 @@ HOSTILE = st.fixed_dictionaries(
 
 @given(HOSTILE)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-def test_a_digest_is_short_and_well_formed_whatever_the_backends_say(
+def test_a_digest_is_short_and_well_formed_for_any_backend_answer(
     answers: Mapping[str, object],
 ) -> None:
     read = as_read(looked(answers))
@@ -220,7 +218,7 @@ def test_fifty_products_with_hostile_names_fit() -> None:
     ("text", "least"),
     [("checkout is slow since the release", 6), ("1.687", 5), ("zqxjkvbn", 4), ("字", 3)],
 )
-def test_tokens_are_rather_overrated(text: str, least: int) -> None:
+def test_tokens_are_overestimated(text: str, least: int) -> None:
     assert most_tokens_of(text) >= least
 
 

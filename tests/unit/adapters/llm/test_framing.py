@@ -33,7 +33,7 @@ def test_events_are_their_data(wire: bytes, payloads: list[bytes]) -> None:
 
 
 @given(st.lists(st.binary(max_size=6).map(lambda line: line.replace(b"\n", b"")), max_size=5))
-def test_lines_come_out_as_they_went_in(lines: list[bytes]) -> None:
+def test_lines_are_unchanged(lines: list[bytes]) -> None:
     splitter = LineSplitter()
     data = b"".join(line + b"\n" for line in lines)
     found = [line for at in range(len(data)) for line in splitter.feed(data[at : at + 1])]
@@ -65,7 +65,7 @@ PIECES = [
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map(b"".join), st.lists(st.integers(1, 30)))
-def test_events_are_the_same_however_the_bytes_are_cut(data: bytes, sizes: list[int]) -> None:
+def test_events_are_equal_at_any_cut(data: bytes, sizes: list[int]) -> None:
     splitter = SseSplitter()
     found, at = [], 0
     for size in [*sizes, len(data)]:

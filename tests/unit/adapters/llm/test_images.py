@@ -35,7 +35,7 @@ def wires(request: CompleteRequest) -> dict[str, Any]:
     }
 
 
-def test_each_wire_has_the_images_in_its_own_shape() -> None:
+def test_each_wire_sends_images_in_its_own_shape() -> None:
     found = wires(ASKED)
 
     assert found["anthropic"] == [
@@ -61,7 +61,7 @@ def test_each_wire_has_the_images_in_its_own_shape() -> None:
     ]
 
 
-def test_without_images_the_text_stays_as_it_was() -> None:
+def test_without_images_the_text_is_unchanged() -> None:
     found = wires(PLAIN)
 
     assert (found["openai"], found["responses"], found["ollama"]) == ("What is this?",) * 3
@@ -69,7 +69,7 @@ def test_without_images_the_text_stays_as_it_was() -> None:
     assert found["ollama_images"] is None
 
 
-def test_a_model_without_tools_gets_them_too() -> None:
+def test_a_model_without_tools_gets_images_too() -> None:
     tooled = replace(ASKED, tools=(ToolSpec("core__get_logs", "Lines.", {}),))
 
     assert emulated(tooled).messages[0].images == (SHOT, PHOTO)
@@ -88,11 +88,11 @@ def test_a_model_without_tools_gets_them_too() -> None:
         ("ollama", "llava", False),
     ],
 )
-def test_the_table_says_who_sees(provider: str, model: str, sees: bool) -> None:
+def test_the_table_lists_vision_models(provider: str, model: str, sees: bool) -> None:
     assert model_table(provider).sees_images(model) is sees
 
 
-def test_an_operators_word_about_sight_wins() -> None:
+def test_an_operators_vision_setting_wins() -> None:
     table = model_table(
         "openai", {"gpt-4o": ModelOverride(images=False), "ours": ModelOverride(images=True)}
     )

@@ -58,7 +58,7 @@ def test_a_length_or_a_day_is_read(text: str, start: str, end: str) -> None:
     assert window(text) == (start, end)
 
 
-def test_what_is_longer_than_can_be_looked_at_is_cut_and_said() -> None:
+def test_a_range_longer_than_the_maximum_is_cut_with_a_notice() -> None:
     lasting, last = window_in("since 2 days", NOW, ""), window_in("the last 2 days", NOW, "")
 
     assert lasting is not None
@@ -78,14 +78,14 @@ def test_what_is_longer_than_can_be_looked_at_is_cut_and_said() -> None:
         ("2026-04-06t20:00z", "06 19:50"),
     ],
 )
-def test_an_alert_is_looked_at_from_shortly_before_it_fired(fired: str, start: str) -> None:
+def test_an_alerts_window_starts_shortly_before_it_fired(fired: str, start: str) -> None:
     found = window_in(f"what is wrong with web since {fired}?", NOW, "Europe/Berlin")
 
     assert found is not None
     assert (f"{found.start:%d %H:%M}", found.end, found.is_exact) == (start, NOW, False)
 
 
-def test_an_alert_of_days_ago_is_looked_at_from_its_beginning_and_the_cut_is_said() -> None:
+def test_an_old_alerts_window_starts_at_its_beginning_and_names_the_cut() -> None:
     found = window_in("what is wrong with web since 2026-04-04t12:00z?", NOW, "")
 
     assert found is not None
@@ -102,13 +102,13 @@ def test_an_alert_of_days_ago_is_looked_at_from_its_beginning_and_the_cut_is_sai
         "slow at 25:99",
     ],
 )  # fmt: skip
-def test_a_time_that_cannot_be_read_is_known_to_be_one(text: str) -> None:
+def test_an_unreadable_time_is_recognised_as_one(text: str) -> None:
     assert window_in(text, NOW, "Europe/Berlin") is None
     assert speaks_of_time(text)
 
 
 @pytest.mark.parametrize("text", ["why is web slow?", "is it the database?", "errors of v2.3.1?"])
-def test_without_a_time_none_is_said_to_be_there(text: str) -> None:
+def test_a_question_without_a_time_has_none(text: str) -> None:
     assert not speaks_of_time(text)
 
 
@@ -125,7 +125,7 @@ _NUMBERS = st.integers(0, 10**30).map(str) | st.floats(0, 1e12).map("{:.3f}".for
     st.lists(_PIECES | _NUMBERS | st.text(max_size=6), max_size=14).map("".join),
     st.sampled_from(["Europe/Berlin", "Australia/Lord_Howe", "Pacific/Kiritimati", ""]),
 )
-def test_whatever_is_written_a_window_is_short_and_in_the_past(text: str, zone: str) -> None:
+def test_any_text_gives_a_short_window_in_the_past(text: str, zone: str) -> None:
     found = window_in(text.lower(), NOW, zone)
     windows = [found] if found else []
 
@@ -134,20 +134,20 @@ def test_whatever_is_written_a_window_is_short_and_in_the_past(text: str, zone: 
 
 
 @given(st.sampled_from([" ", "1", "a ", "for ", "last ", "half ", "0-", "since about "]))
-def test_repetitions_take_no_time(piece: str) -> None:
+def test_repetitions_cost_no_time(piece: str) -> None:
     text = "since " + piece * 4_000
 
     assert window_in(text, NOW, "") is None or speaks_of_time(text)
 
 
-async def test_a_time_that_was_not_read_is_answered_with_what_was_looked_at() -> None:
+async def test_an_unreadable_time_is_answered_with_the_checked_window() -> None:
     found = await investigate(world(), "is checkout slow since the last release?")
 
     assert "Assumed: the last half hour, as I did not understand the time" in found.text
     assert found.marks == ()
 
 
-async def test_a_length_that_was_read_needs_no_word() -> None:
+async def test_a_readable_duration_gets_no_notice() -> None:
     found = await investigate(world(), "is checkout slow since 15 minutes?")
 
     (asked,) = {one["time_range"] for one in found.asked("core__sweep_metrics")}
@@ -155,14 +155,14 @@ async def test_a_length_that_was_read_needs_no_word() -> None:
     assert "Assumed" not in found.text
 
 
-async def test_deploys_are_reported_all_of_the_time_that_is_said() -> None:
+async def test_deploys_of_the_whole_stated_time_are_reported() -> None:
     found = await investigate(world(), "what was deployed in the last 3 days?")
 
     (asked,) = {one["time_range"] for one in found.asked("core__get_recent_deploys")}
     assert asked == "2026-04-04T14:35:00Z/2026-04-07T14:35:00Z"
 
 
-async def test_an_alerts_window_widens_while_the_trouble_was_under_way_before() -> None:
+async def test_an_alerts_window_widens_while_the_trouble_started_earlier() -> None:
     slow = moved("checkout", "latency", "2026-04-07T14:05:00Z", since_before=True)
     found = await investigate(world([slow]), "What is wrong with checkout since 2026-04-07T14:30Z?")
 
@@ -173,7 +173,7 @@ async def test_an_alerts_window_widens_while_the_trouble_was_under_way_before() 
     ]
 
 
-async def test_what_was_cut_of_an_old_alert_is_said_with_its_days() -> None:
+async def test_a_cut_window_of_an_old_alert_is_reported_with_dates() -> None:
     asked = "What is wrong with checkout since 2026-04-04T12:00Z?"
     found = await investigate(world(), asked)
 

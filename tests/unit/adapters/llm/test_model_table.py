@@ -60,7 +60,7 @@ def test_an_operators_price_wins_and_may_be_zero() -> None:
     assert model_table("openai", free).price_of("gpt-4o-2024-08-06") == Price(0, 0, 0, 0)
 
 
-def test_an_operator_may_change_one_thing_and_keep_the_rest() -> None:
+def test_an_operator_may_override_one_field() -> None:
     table = model_table("openai", {"gpt-4o": ModelOverride(context_tokens=64_000)})
     assert table.context_tokens("gpt-4o", 1) == 64_000
     assert table.price_of("gpt-4o") == model_table("openai").price_of("gpt-4o")
@@ -81,7 +81,7 @@ def test_an_operators_own_model_is_offered_as_described() -> None:
         "arn:aws:bedrock:us-east-1:123456789012:inference-profile/eu.anthropic.claude-haiku-4-5",
     ],
 )
-def test_a_bedrock_model_is_known_wherever_it_is_served(model: str) -> None:
+def test_a_bedrock_model_is_recognised_in_every_region(model: str) -> None:
     assert model_table("bedrock").price_of(model) == Price(1_100_000, 110_000, 1_375_000, 5_500_000)
 
 

@@ -189,6 +189,6 @@ def test_nirmata_without_tools_is_taught_markers_in_its_instructions() -> None:
 
 
 @pytest.mark.parametrize("encode", [responses, bedrock, nirmata])
-def test_who_asked_is_never_part_of_a_request(encode: Any) -> None:
+def test_the_askers_identity_is_never_part_of_a_request(encode: Any) -> None:
     request = replace(ASKED, meta=replace(ASKED.meta, user_id="U-4711", session_id="S-4711"))
     assert "4711" not in json.dumps(encode(request))

@@ -20,12 +20,12 @@ from tests.pace import spending
         (b'{"\\udc00": 1, "a": 18446744073709551616}', {"\ufffd": 1, "a": 2.0**64}),
     ],
 )
-def test_what_it_means_is_read(text: bytes, value: object) -> None:
+def test_malformed_json_is_repaired(text: bytes, value: object) -> None:
     assert parse(text) == value
 
 
 @pytest.mark.parametrize("written", ["NaN", "-Infinity", "1e999", "9" * 5000, "[" * 99 + "]" * 99])
-def test_what_json_cannot_say_is_refused_as_an_argument(written: str) -> None:
+def test_arguments_that_json_cannot_express_are_refused(written: str) -> None:
     arguments = arguments_text(wire_json.read_odd(f'{{"a": {written}}}'))
     with pytest.raises(ValueError, match="NaN"):
         json.loads(arguments, parse_constant=_refused)
@@ -36,19 +36,19 @@ def _refused(word: str) -> None:
 
 
 @pytest.mark.parametrize("text", [b"{", b'{"a": ', b"hello", b"[" * 5000, b'"\\"' * 5000, b""])
-def test_what_is_no_value_is_refused(text: bytes) -> None:
+def test_text_without_a_value_is_refused(text: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - any of its kinds
         parse(text)
 
 
 @pytest.mark.parametrize("piece", [b"[", b'{"a":', b'"\\"', b"\\", b"9", b'"a",', b"\xff"])
-def test_the_time_it_takes_grows_with_its_length_alone(piece: bytes) -> None:
+def test_parsing_time_grows_linearly(piece: bytes) -> None:
     with spending() as spent, pytest.raises(ValueError):  # noqa: PT011 - any of its kinds
         parse(b"[" + piece * (500_000 // len(piece)))
     assert spent.pieces < 40
 
 
-def test_a_request_is_written_whatever_it_holds() -> None:
+def test_a_request_with_any_value_is_written() -> None:
     deep: object = 1
     for _ in range(300):
         deep = [deep]
@@ -58,10 +58,10 @@ def test_a_request_is_written_whatever_it_holds() -> None:
 
 
 @pytest.mark.parametrize("text", ["[1]", "5", "{", '{"a": "\\ud800"}', '{"a": NaN}', "", "{}"])
-def test_what_is_no_object_for_every_vendor_is_an_empty_one(text: str) -> None:
+def test_arguments_that_are_not_an_object_become_an_empty_one(text: str) -> None:
     assert arguments_object(text) == {}
 
 
-def test_a_count_beyond_all_answers_is_none() -> None:
+def test_an_impossible_count_is_ignored() -> None:
     counts = [0, 7, 3.0, 2**40, -1, 0.5, math.inf, math.nan, True, "3"]
     assert [wire_json.as_int(each) for each in counts] == [0, 7, 3, *[None] * 7]

@@ -54,7 +54,7 @@ def read(pieces: list[str]) -> tuple[str, list[tuple[str, str]]]:
         ('<<TOOL name="ping" args=\'{"a":', '<<TOOL name="ping" args=\'{"a":', []),
     ],
 )
-def test_what_was_written_is_split_into_text_and_calls(
+def test_text_is_split_into_text_and_calls(
     written: str, text: str, calls: list[tuple[str, str]]
 ) -> None:
     assert read([written]) == (text, calls)
@@ -82,7 +82,7 @@ PIECES = st.lists(
 
 
 @given(PIECES, st.data())
-def test_cuts_change_nothing(pieces: list[str], data: st.DataObject) -> None:
+def test_cuts_do_not_matter(pieces: list[str], data: st.DataObject) -> None:
     written = "".join(pieces)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(written)), max_size=6)))
     edges = [0, *cuts, len(written)]
@@ -91,7 +91,7 @@ def test_cuts_change_nothing(pieces: list[str], data: st.DataObject) -> None:
 
 
 @given(st.sampled_from(sorted(NAMES)), ARGUMENTS)
-def test_a_call_survives_being_shown_and_read(name: str, arguments: dict[str, object]) -> None:
+def test_a_call_survives_writing_and_reading(name: str, arguments: dict[str, object]) -> None:
     text, calls = read([shown_call(ToolCall("", name, json.dumps(arguments)))])
     assert text == ""
     assert [(found, json.loads(written)) for found, written in calls] == [(name, arguments)]
@@ -100,14 +100,14 @@ def test_a_call_survives_being_shown_and_read(name: str, arguments: dict[str, ob
 @pytest.mark.parametrize(
     "arguments", ['{"a": ' + "[" * 2000 + "]" * 2000 + "}", "NaN", "oops", "5"]
 )
-def test_arguments_no_parser_takes_are_a_call_all_the_same(arguments: str) -> None:
+def test_unparsable_arguments_are_still_a_call(arguments: str) -> None:
     written = f"Look: <<TOOL name=\"ping\" args='{arguments}'>> ok"
     assert read([written]) == ("Look:  ok", [("ping", arguments)])
     assert read(list(written)) == ("Look:  ok", [("ping", arguments)])
 
 
 @pytest.mark.parametrize("piece_chars", [1_000_000, 4096, 1000])
-def test_arguments_longer_than_any_tool_takes_are_cut_and_shown_to_no_one(piece_chars: int) -> None:
+def test_oversized_arguments_are_cut_and_hidden(piece_chars: int) -> None:
     written = f'<<TOOL name="ping" args=\'{{"a": "{"x" * 200_000}"}}\'>> ok'
     pieces = [written[at : at + piece_chars] for at in range(0, len(written), piece_chars)]
     text, calls = read(pieces)
@@ -116,7 +116,7 @@ def test_arguments_longer_than_any_tool_takes_are_cut_and_shown_to_no_one(piece_
 
 
 @pytest.mark.parametrize("piece", ["<", "<<TOOL", '<<TOOL name="', '<<TOOL name="ping" args=\''])
-def test_openings_without_end_take_linear_time(piece: str) -> None:
+def test_repeated_openings_take_linear_time(piece: str) -> None:
     with spending() as spent:
         read([piece * (400_000 // len(piece))])
     assert spent.pieces < 40

@@ -54,14 +54,14 @@ def choice(wire: str, request: CompleteRequest, model: str, **extra: object) -> 
         ("nirmata", "", "auto"),
     ],
 )
-def test_a_tool_is_required_where_the_wire_and_the_model_take_it(
+def test_a_tool_is_required_where_wire_and_model_support_it(
     wire: str, model: str, wanted: object
 ) -> None:
     assert choice(wire, REQUEST, model) == wanted
 
 
 @pytest.mark.parametrize("wire", ["openai", "responses", "anthropic", "bedrock"])
-def test_it_is_required_only_when_asked_for_and_of_tools_that_are_there(wire: str) -> None:
+def test_a_tool_is_required_only_on_request_and_if_it_exists(wire: str) -> None:
     model = "claude-opus-4-6"
 
     assert choice(wire, replace(REQUEST, require_tool=False), model) is None
@@ -69,10 +69,10 @@ def test_it_is_required_only_when_asked_for_and_of_tools_that_are_there(wire: st
 
 
 @pytest.mark.parametrize("wire", ["anthropic", "bedrock"])
-def test_a_model_that_thinks_first_is_not_told_to_call(wire: str) -> None:
+def test_a_thinking_model_is_not_forced_to_call(wire: str) -> None:
     assert choice(wire, REQUEST, "claude-opus-4-6", effort="high") is None
 
 
 @pytest.mark.parametrize("wire", ["anthropic", "bedrock"])
-def test_a_conversation_that_is_cached_is_not_thrown_away_for_it(wire: str) -> None:
+def test_forcing_a_call_does_not_discard_a_cached_conversation(wire: str) -> None:
     assert choice(wire, replace(REQUEST, messages=ANSWERED), "claude-opus-4-6") is None

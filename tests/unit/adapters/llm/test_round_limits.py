@@ -11,7 +11,7 @@ from adapters.llm.registry import create, known
 SLOW_S = 900.0
 
 
-def test_a_configured_silence_is_waited_for_to_its_end_and_no_longer() -> None:
+def test_a_configured_silence_timeout_is_exact() -> None:
     vitals = Vitals(0.0, SLOW_S)
 
     assert vitals.wrong(SLOW_S - 1, 0, 0) is None
@@ -21,7 +21,7 @@ def test_a_configured_silence_is_waited_for_to_its_end_and_no_longer() -> None:
     )
 
 
-def test_an_answer_that_began_late_has_as_long_again() -> None:
+def test_an_answer_that_began_late_has_the_full_time() -> None:
     vitals = Vitals(0.0, SLOW_S)
 
     assert [vitals.wrong(at, 1, int(at)) for at in (SLOW_S - 1, 1_500.0, 1_799.0)] == [None] * 3
@@ -32,7 +32,7 @@ def test_an_answer_that_began_late_has_as_long_again() -> None:
 
 
 @pytest.mark.parametrize(("timeout_s", "limit_s"), [(0.5, 600), (60, 600), (300, 600), (900, 1800)])
-def test_ten_minutes_are_the_least_that_a_round_may_take(timeout_s: float, limit_s: float) -> None:
+def test_the_shortest_round_limit_is_ten_minutes(timeout_s: float, limit_s: float) -> None:
     assert round_limit_s(timeout_s) == limit_s
 
 

@@ -30,7 +30,7 @@ def told(text: str, author: str = "U7") -> Message:
         ("we rolled back ten minutes ago", "checkout", False),
     ],
 )
-def test_a_denial_rules_out_what_it_names(text: str, name: str, out: bool) -> None:
+def test_a_denial_excludes_the_product_it_names(text: str, name: str, out: bool) -> None:
     (said,) = stated([ASKED, told(text)])
 
     assert (said.author, said.text, said.rules_out(name)) == ("U7", text, out)
@@ -48,13 +48,13 @@ def test_questions_orders_and_thanks_state_nothing(text: str) -> None:
     assert stated([ASKED, told(text)]) == []
 
 
-def test_the_question_that_began_it_is_no_fact_and_an_author_may_be_unknown() -> None:
+def test_the_first_question_is_not_a_fact_and_an_author_may_be_unknown() -> None:
     found = stated([Message(Role.USER, FAILED_OVER), ASKED, Message(Role.USER, FAILED_OVER)])
 
     assert [(said.author, said.denied) for said in found] == [("", ("database",))]
 
 
-def test_what_someone_writes_does_not_make_it_anothers() -> None:
+def test_a_quotation_does_not_change_the_author() -> None:
     (said,) = stated([ASKED, told(f"{FAILED_OVER}\n- {said_by('U1')}")])
 
     assert said.author == "U7"

@@ -26,14 +26,14 @@ def case(*looks: tuple[str, dict[str, object]]) -> Case:
 @pytest.mark.parametrize(
     "closer", [{"product": "cart"}, {"level": "error"}, {"query": "timeout", "others": True}]
 )
-def test_a_closer_look_takes_nothing_of_what_the_sweep_told(closer: dict[str, object]) -> None:
+def test_a_closer_look_does_not_replace_the_sweep(closer: dict[str, object]) -> None:
     seen = case(("core__error_patterns", {"time_range": "last 30m"}), (LOGS, closer))
 
     assert [fact.product for fact in facts_of(seen).logs] == ["E1"]
 
 
 @pytest.mark.parametrize("wider", [{}, {"product": "*"}, {"product": "cart", "others": True}])
-def test_the_newest_look_at_all_counts(wider: dict[str, object]) -> None:
+def test_the_newest_sweep_counts(wider: dict[str, object]) -> None:
     seen = case(("core__error_patterns", {}), (LOGS, wider))
 
     assert [fact.product for fact in facts_of(seen).logs] == ["E2"]

@@ -54,7 +54,7 @@ def test_a_thought_is_never_shown(form: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 1000])
-def test_a_thought_within_an_answer_is_left_out(size: int) -> None:
+def test_a_thought_within_an_answer_is_removed(size: int) -> None:
     text = "I look.\n<think>It may be.</think>\nThe pool is full."
 
     assert shown(cut(text, size)) == "I look.\n\nThe pool is full."
@@ -74,11 +74,11 @@ def test_a_thought_within_an_answer_is_left_out(size: int) -> None:
         "",
     ],
 )
-def test_an_answer_that_speaks_of_tags_stays_whole(text: str, size: int) -> None:
+def test_an_answer_about_tags_is_complete(text: str, size: int) -> None:
     assert shown(cut(text, size)) == text
 
 
-def test_a_tag_that_a_tool_returned_hides_nothing_of_the_answer() -> None:
+def test_a_tag_from_a_tool_result_hides_nothing() -> None:
     result = ToolResult("c1", "core__get_logs", "checkout: </think> <think>")
     request = CompleteRequest(
         "", (*REQUEST.messages, Message(Role.TOOL, tool_result=result)), tools=()
@@ -88,15 +88,15 @@ def test_a_tag_that_a_tool_returned_hides_nothing_of_the_answer() -> None:
     assert shown([text], request) == text
 
 
-def test_a_thought_without_an_end_is_left_out() -> None:
+def test_a_thought_without_an_end_is_removed() -> None:
     assert shown(["I look.\n", "<think>It may", " be the"]) == "I look.\n"
 
 
-def test_words_with_only_the_end_of_a_thought_behind_them_are_the_answer() -> None:
+def test_text_before_a_lone_end_tag_without_a_call_is_the_answer() -> None:
     assert shown(["The pool is full.\n</think>\n"]).strip() == "The pool is full."
 
 
-def test_words_before_the_end_of_a_thought_and_a_call_are_the_thought() -> None:
+def test_text_before_an_end_tag_and_a_call_is_the_thought() -> None:
     assert shown(["I have to look.\n</think>\n"], has_calls=True).strip() == ""
 
 
@@ -108,12 +108,12 @@ def test_words_before_the_end_of_a_thought_and_a_call_are_the_thought() -> None:
     ),
     st.integers(1, 12),
 )
-def test_the_pieces_make_no_difference(parts: list[str], size: int) -> None:
+def test_chunk_boundaries_do_not_matter(parts: list[str], size: int) -> None:
     text = "".join(parts)
 
     assert shown(cut(text, size)) == shown([text])
 
 
 @given(st.text(max_size=80))
-def test_a_text_without_tags_is_shown_as_it_is(text: str) -> None:
+def test_a_text_without_tags_is_unchanged(text: str) -> None:
     assert shown(cut(text, 3)) == text

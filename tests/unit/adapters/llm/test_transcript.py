@@ -39,17 +39,17 @@ def test_a_call_without_a_result_is_answered_with_an_error() -> None:
     assert found[3] == UserTurn("Still there?")
 
 
-def test_a_result_without_its_call_is_left_out() -> None:
+def test_a_result_without_its_call_is_dropped() -> None:
     assert turns([asked("Why?"), answered(LOGS, "1")]) == [UserTurn("Why?")]
 
 
-def test_a_conversation_whose_beginning_was_cut_still_begins_with_the_user() -> None:
+def test_a_cut_conversation_still_starts_with_the_user() -> None:
     found = turns([called(text="Because."), asked("Sure?")])
     assert isinstance(found[0], UserTurn)
     assert isinstance(found[1], AssistantTurn)
 
 
-def test_blank_messages_vanish() -> None:
+def test_blank_messages_are_dropped() -> None:
     assert turns([asked(" \n"), asked("Why?"), called(text="  ")]) == [UserTurn("Why?")]
 
 
@@ -100,7 +100,7 @@ def test_every_call_is_answered_once_right_after_it_under_a_valid_unique_id(
 
 
 @given(MESSAGES, MESSAGES)
-def test_the_past_stays_equal_as_a_conversation_grows(
+def test_the_past_is_unchanged_as_a_conversation_grows(
     past: list[Message], more: list[Message]
 ) -> None:
     whole_past = [asked("Why?"), *past, asked("And?")]

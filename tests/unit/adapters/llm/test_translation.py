@@ -5,7 +5,7 @@ import asyncio
 from adapters.llm.port import decoding, encoding, measured
 
 
-async def test_tasks_started_within_are_counted_and_others_are_not() -> None:
+async def test_tasks_started_in_the_block_are_counted_and_other_tasks_are_not() -> None:
     async def decode() -> None:
         with decoding():
             sum(range(1000))

@@ -61,13 +61,13 @@ async def test_any_other_deploy_is_not_blamed(row: dict[str, object]) -> None:
     assert found.asked("core__propose_action") == []
 
 
-async def test_a_deploy_without_trouble_of_its_own_is_no_cause() -> None:
+async def test_a_deploy_without_its_own_trouble_is_not_a_cause() -> None:
     found = await investigate(world([], [deploy("checkout", "2026-04-07T14:09:00Z")]))
 
     assert verdict(found) == ("healthy", [])
 
 
-async def test_a_deploy_of_a_product_that_is_fine_is_ruled_out_by_name() -> None:
+async def test_a_deploy_of_a_healthy_product_is_ruled_out_by_name() -> None:
     found = await investigate(world(SLOW, [deploy("cart", "2026-04-07T14:09:00Z")]))
 
     assert "not the cause: the deploy of cart v2 at 14:09 UTC [E" in behind_evidence(found)
@@ -83,7 +83,7 @@ async def test_the_larger_deviation_comes_first() -> None:
     assert verdict(found)[1] == ["payments", "cart"]
 
 
-async def test_the_deepest_on_an_anomalous_path_is_named_before_its_callers() -> None:
+async def test_the_deepest_anomalous_product_is_named_before_its_callers() -> None:
     shifts = [moved(name, "latency", ONSET) for name in ("checkout", "cart", "payments")]
     calls = ["checkout > cart", "cart > payments"]
     found = await investigate(world(shifts, calls=calls))
@@ -92,14 +92,14 @@ async def test_the_deepest_on_an_anomalous_path_is_named_before_its_callers() ->
     assert verdict(found)[1][0] == "payments"
 
 
-async def test_who_the_symptom_cannot_reach_is_not_blamed() -> None:
+async def test_a_product_outside_the_symptoms_reach_is_not_blamed() -> None:
     shifts = [moved("checkout", "latency"), moved("payments", "latency", worst=9.0)]
     found = await investigate(world(shifts, calls=["checkout > cart", "payments > cart"]))
 
     assert verdict(found)[1] == ["checkout"]
 
 
-async def test_a_full_pool_is_named_and_no_rollback_is_proposed() -> None:
+async def test_a_saturated_pool_is_blamed_without_a_rollback() -> None:
     shifts = [*SLOW, moved("payments", "pool", ONSET, worst=0.99)]
     found = await investigate(world(shifts, calls=["checkout > payments"]))
 
@@ -111,7 +111,9 @@ async def test_a_full_pool_is_named_and_no_rollback_is_proposed() -> None:
     ("state", "mechanism"),
     [("CrashLoopBackOff", "container crashes"), ("ImagePullBackOff", "image cannot be pulled")],
 )
-async def test_ill_pods_are_a_cause_whatever_the_figures_say(state: str, mechanism: str) -> None:
+async def test_failing_pods_are_a_cause_even_with_normal_metrics(
+    state: str, mechanism: str
+) -> None:
     pod = {"kind": "Pod", "name": "cart-1", "product": "cart", "state": state}
     sick = {"ill": [{**pod, "mechanism": mechanism, "detail": f"{state}: exit code 1"}]}
     found = await investigate(world(around={"sweep_cluster": sick}))
@@ -120,7 +122,7 @@ async def test_ill_pods_are_a_cause_whatever_the_figures_say(state: str, mechani
     assert f"**Elsewhere, most likely cause: cart, {mechanism} ({state})" in found.text
 
 
-async def test_new_error_lines_are_a_cause_of_their_own() -> None:
+async def test_new_error_lines_are_a_separate_cause() -> None:
     line = {
         "product": "cart",
         "level": "error",
@@ -201,7 +203,7 @@ async def test_a_log_line_is_quoted_verbatim(line: str, quoted: str) -> None:
     assert f"`{quoted}`" in found.text
 
 
-async def test_new_errors_beside_calm_figures_are_reported_plainly() -> None:
+async def test_new_errors_with_normal_metrics_are_reported_plainly() -> None:
     found = await investigate(world(around=more_errors("cart", 11, since_before=True)))
 
     assert verdict(found) == ("symptoms", [])
@@ -209,13 +211,13 @@ async def test_new_errors_beside_calm_figures_are_reported_plainly() -> None:
     assert found.text.replace("`", "").startswith(told)
 
 
-async def test_errors_of_whom_the_question_cannot_reach_are_no_contradiction() -> None:
+async def test_errors_of_unreachable_products_do_not_contradict() -> None:
     found = await investigate(world(calls=PATH, around=more_errors("search", 2)))
 
     assert verdict(found)[0] == "healthy"
 
 
-async def test_anyone_who_asks_about_no_one_is_told_of_errors_anywhere() -> None:
+async def test_a_general_question_reports_errors_of_any_product() -> None:
     told = more_errors("search", 2)
     found = await investigate(world(calls=PATH, around=told), "what is wrong?")
 
@@ -223,7 +225,7 @@ async def test_anyone_who_asks_about_no_one_is_told_of_errors_anywhere() -> None
 
 
 @pytest.mark.parametrize("unseen", ["search", "batch"])
-async def test_nothing_is_wrong_with_no_one_in_particular_only_if_all_were_seen(
+async def test_a_general_all_clear_needs_all_products_checked(
     unseen: str,
 ) -> None:
     all_of_them = ("checkout", "cart", "payments")
@@ -237,7 +239,7 @@ async def test_nothing_is_wrong_with_no_one_in_particular_only_if_all_were_seen(
     assert f"none of {unseen} were found or could be compared" in blind.text
 
 
-async def test_errors_that_could_not_all_be_read_are_never_an_all_clear() -> None:
+async def test_partly_read_errors_are_never_an_all_clear() -> None:
     partly = {"error_patterns": {"changes": [], "lines": {}, "partly": ["cart"]}}
     found = await investigate(world(around=partly))
 
@@ -254,7 +256,7 @@ async def test_a_strong_case_against_a_deploy_is_proposed_once_with_the_previous
     assert "proposed below" in found.text
 
 
-async def test_a_previous_version_that_is_not_known_is_said_and_never_made_up() -> None:
+async def test_an_unknown_previous_version_is_reported_and_never_invented() -> None:
     row = deploy("checkout", "2026-04-07T14:09:00Z", previous="")
     found = await investigate(world(SLOW, [row]))
 
@@ -266,9 +268,7 @@ async def test_a_previous_version_that_is_not_known_is_said_and_never_made_up() 
     assert found.marks == ()
 
 
-async def test_where_no_one_can_confirm_it_is_told_what_would_be_proposed_and_how_to_get_a_card() -> (
-    None
-):
+async def test_without_approvers_the_answer_names_the_proposal_and_how_to_get_a_card() -> None:
     row = deploy("checkout", "2026-04-07T14:09:00Z")
     unraised = {"posted_to_chat": False, "awaits_confirmation": False, "awaits": ["responder"]}
     found = await investigate(world(SLOW, [row], around={"propose_action": unraised}))
@@ -297,7 +297,7 @@ FROZEN = (
         (LookupError(FROZEN), "every action is frozen since 2026-04-07 14:12 UTC, by mira ( testing here )"),
     ],
 )  # fmt: skip
-async def test_a_proposal_that_was_refused_is_reported_with_the_reason(
+async def test_a_refused_proposal_is_reported_with_the_reason(
     refusal: Exception, reason: str
 ) -> None:
     row = deploy("checkout", "2026-04-07T14:09:00Z")
@@ -308,7 +308,7 @@ async def test_a_proposal_that_was_refused_is_reported_with_the_reason(
     assert found.marks == ()
 
 
-async def test_a_proposal_says_before_when_the_trouble_began_where_that_is_not_known() -> None:
+async def test_a_proposal_with_an_unknown_onset_says_before_when() -> None:
     row = deploy("checkout", "2026-04-07T14:09:00Z")
     shifts = [{**each, "since_before": True} for each in SLOW]
     found = await investigate(world(shifts, [row]), "why is checkout slow since 14:11?")
@@ -317,7 +317,7 @@ async def test_a_proposal_says_before_when_the_trouble_began_where_that_is_not_k
     assert "checkout left its baseline before 14:10 UTC, after v2" in str(proposed["rationale"])
 
 
-async def test_a_deploy_that_is_on_record_after_the_onset_is_not_told_as_before_it() -> None:
+async def test_a_deploy_recorded_after_the_onset_is_reported_as_later() -> None:
     row = deploy("checkout", "2026-04-07T14:11:30Z")
     found = await investigate(world(SLOW, [row]))
 
@@ -329,7 +329,7 @@ async def test_a_deploy_that_is_on_record_after_the_onset_is_not_told_as_before_
     )
 
 
-async def test_a_deploy_after_trouble_that_was_under_way_before_the_range_is_no_cause() -> None:
+async def test_a_deploy_after_older_trouble_is_not_a_cause() -> None:
     row = deploy("checkout", "2026-04-07T14:11:30Z")
     shifts = [{**each, "since_before": True} for each in SLOW]
     found = await investigate(world(shifts, [row]), "why is checkout slow since 14:11?")
@@ -338,7 +338,7 @@ async def test_a_deploy_after_trouble_that_was_under_way_before_the_range_is_no_
     assert found.asked("core__propose_action") == []
 
 
-async def test_nothing_is_wrong_only_when_all_that_exists_was_looked_at() -> None:
+async def test_an_all_clear_needs_every_existing_signal_checked() -> None:
     found = await investigate(world())
 
     assert verdict(found) == ("healthy", [])
@@ -358,7 +358,7 @@ async def test_nothing_is_wrong_only_when_all_that_exists_was_looked_at() -> Non
         {"sweep_metrics": {"within": {"checkout": "latency"}, "truncated": True}},
     ],
 )
-async def test_what_could_not_be_looked_at_is_never_an_all_clear(
+async def test_an_unread_source_is_never_an_all_clear(
     around: Mapping[str, object],
 ) -> None:
     found = await investigate(world(around=around))
@@ -368,14 +368,14 @@ async def test_what_could_not_be_looked_at_is_never_an_all_clear(
     assert found.asked("core__report_findings")[0]["missing"]
 
 
-async def test_a_little_that_moved_is_no_cause_and_no_all_clear() -> None:
+async def test_a_small_change_is_neither_a_cause_nor_an_all_clear() -> None:
     found = await investigate(world([moved("checkout", "latency", score=1.6, worst=0.28)]))
 
     assert verdict(found) == ("unknown", [])
     assert "not enough to name a cause" in found.text
 
 
-async def test_others_that_were_as_high_before_do_not_forbid_an_all_clear() -> None:
+async def test_other_products_within_their_range_allow_an_all_clear() -> None:
     rows = [
         moved("cart", "latency", score=2.9, worst=0.5, beyond_all_before=False),
         moved("payments", "latency", score=2.0, worst=0.4, beyond_all_before=False),
@@ -392,7 +392,7 @@ async def test_others_that_were_as_high_before_do_not_forbid_an_all_clear() -> N
         (moved("cart", "latency", score=2.5, worst=0.5), []),
     ],
 )
-async def test_who_moved_more_than_chance_does_is_worth_a_look_and_no_cause(
+async def test_a_product_with_more_than_random_changes_is_worth_a_look(
     row: Mapping[str, object], named: list[str]
 ) -> None:
     found = await investigate(world([row]))
@@ -406,7 +406,7 @@ async def test_who_moved_more_than_chance_does_is_worth_a_look_and_no_cause(
     ("measured", "named"),
     [(("checkout", "cart", "payments"), []), (("cart", "payments"), ["payments", "cart"])],
 )
-async def test_callers_that_moved_too_tell_nothing_while_whoever_is_asked_about_is_steady(
+async def test_changed_callers_mean_nothing_while_the_asked_product_is_steady(
     measured: Sequence[str], named: list[str]
 ) -> None:
     rows = [
@@ -421,7 +421,7 @@ async def test_callers_that_moved_too_tell_nothing_while_whoever_is_asked_about_
     assert verdict(found) == ("symptoms" if named else "unknown", named)
 
 
-async def test_the_figure_of_what_was_asked_about_stands_first() -> None:
+async def test_the_asked_products_figure_comes_first() -> None:
     heavier = [
         moved("checkout", role, ONSET) for role in ("cpu", "memory", "pool", "disk", "errors")
     ]
@@ -432,7 +432,7 @@ async def test_the_figure_of_what_was_asked_about_stands_first() -> None:
 
 
 @pytest.mark.parametrize(("lines", "is_named"), [(1, False), (30, True)])
-async def test_whom_errors_name_counts_by_the_lines_that_do(lines: int, is_named: bool) -> None:
+async def test_an_error_text_counts_for_the_products_it_names(lines: int, is_named: bool) -> None:
     def new(after: int, example: str, *names: str) -> dict[str, object]:
         return {
             "product": "checkout", "level": "error", "change": "new", "before": 0, "after": after,
@@ -446,7 +446,7 @@ async def test_whom_errors_name_counts_by_the_lines_that_do(lines: int, is_named
     assert ("payments" in verdict(found)[1]) is is_named
 
 
-async def test_hardly_used_products_explain_little() -> None:
+async def test_rarely_used_products_explain_little() -> None:
     rows = [
         moved("cart", "errors", worst=0.4, requests=3.0),
         moved("payments", "errors", worst=0.1, requests=900.0),
@@ -492,7 +492,7 @@ def unmeasured(*rows: Mapping[str, object]) -> Mapping[str, object]:
         ({"within": {"cart": "errors latency traffic"}}, "no products are set for this channel"),
     ],
 )  # fmt: skip
-async def test_where_no_product_is_known_nothing_is_called_well(
+async def test_without_known_products_nothing_is_called_healthy(
     sweep: Mapping[str, object], words: str
 ) -> None:
     found = await investigate(world(around={"sweep_metrics": sweep}), products=())
@@ -503,7 +503,7 @@ async def test_where_no_product_is_known_nothing_is_called_well(
     assert ": :" not in found.text
 
 
-async def test_without_a_time_before_what_is_at_its_limit_is_the_cause() -> None:
+async def test_without_a_baseline_a_saturated_resource_is_the_cause() -> None:
     found = await investigate(world(around=unmeasured(stands("checkout", "cpu"))))
 
     assert verdict(found) == ("cause", ["checkout"])
@@ -521,14 +521,14 @@ async def test_without_a_time_before_what_is_at_its_limit_is_the_cause() -> None
     ],
     ids=["a symptom beyond its limit", "a clear way without a limit"],
 )
-async def test_without_a_time_before_the_rest_is_a_symptom(row: Mapping[str, object]) -> None:
+async def test_without_a_baseline_other_changes_are_symptoms(row: Mapping[str, object]) -> None:
     found = await investigate(world(around=unmeasured(row)))
 
     assert verdict(found) == ("symptoms", ["checkout"])
     assert found.marks == ()
 
 
-async def test_space_that_runs_out_is_reported_with_when() -> None:
+async def test_space_that_runs_out_is_reported_with_the_time() -> None:
     row = stands(
         "checkout", "disk", unit="bytes", first=5e10, now=8e9, direction="down", limit=None,
         runs_out_s=1260,
@@ -548,7 +548,7 @@ async def test_space_that_runs_out_is_reported_with_when() -> None:
         ("latency", {"checkout": "40/40"}, "healthy"),
     ],
 )
-async def test_what_people_say_fails_has_to_be_seen_before_an_all_clear(
+async def test_a_reported_failure_must_be_checked_before_an_all_clear(
     measured: str, lines: Mapping[str, str], answer: str
 ) -> None:
     within = {"checkout": measured, "cart": "latency", "payments": "latency"}
@@ -578,7 +578,7 @@ CLUSTER_TOOLS = tuple(tool for tool in TOOLS if tool != "core__sweep_metrics")
         ),
     ],
 )
-async def test_what_only_the_cluster_knows_needs_no_metrics(
+async def test_a_cluster_fault_needs_no_metrics(
     question: str, pods: Mapping[str, str], warnings: list[object], answer: str
 ) -> None:
     around = {
@@ -590,7 +590,7 @@ async def test_what_only_the_cluster_knows_needs_no_metrics(
     assert verdict(found)[0] == answer
 
 
-async def test_where_deploys_alone_could_be_read_nothing_else_is_said_of_that() -> None:
+async def test_an_answer_from_deploys_alone_claims_nothing_else() -> None:
     rows = [deploy("cart", "2026-04-07T14:09:00Z")]
     failed = {name: LookupError("away") for name in ("sweep_metrics",)}
     tools = ("core__sweep_metrics", "core__get_recent_deploys")
@@ -607,7 +607,7 @@ async def test_where_deploys_alone_could_be_read_nothing_else_is_said_of_that() 
     assert found.marks == ()
 
 
-async def test_the_last_deploy_is_of_the_product_that_is_asked_about() -> None:
+async def test_the_last_deploy_is_of_the_asked_product() -> None:
     rows = [
         deploy("cart", "2026-04-07T14:09:00Z"),
         deploy("checkout", "2026-04-07T09:09:00Z", "v7"),
@@ -617,7 +617,7 @@ async def test_the_last_deploy_is_of_the_product_that_is_asked_about() -> None:
     assert "- the last deploy was checkout v7 at 09:09 UTC" in found.text
 
 
-async def test_without_any_tool_it_says_that_it_cannot_say() -> None:
+async def test_without_tools_the_answer_is_unknown() -> None:
     found = await investigate(world(), tools=())
 
     assert "I could not check anything" in found.text
@@ -634,7 +634,7 @@ async def test_a_greeting_starts_nothing(question: str) -> None:
 @pytest.mark.parametrize(
     "question", ["blorb fnord", "asdf qwerty", "xyzzy", "lorem ipsum dolor", "va lento"]
 )
-async def test_what_cannot_be_a_question_here_is_said_and_starts_nothing(question: str) -> None:
+async def test_an_impossible_question_is_refused_and_starts_nothing(question: str) -> None:
     found = await investigate(world(SLOW), question)
 
     assert found.calls == []
@@ -649,11 +649,11 @@ async def test_what_cannot_be_a_question_here_is_said_and_starts_nothing(questio
      "por que va lento?", "neden yavas?", "\u00bfpor qu\u00e9 va lento checkout?", "checkout va lento",
      "KubePodCrashLooping", "FIRING: blorb", "blorb fnord 14:10", "blorb is slow"],
 )  # fmt: skip
-async def test_a_terse_question_is_looked_into(question: str) -> None:
+async def test_a_terse_question_is_investigated(question: str) -> None:
     assert (await investigate(world(SLOW), question)).calls != []
 
 
-async def test_who_deployed_is_answered_from_the_deploys_alone() -> None:
+async def test_a_question_about_the_deployer_reads_only_deploys() -> None:
     rows = [deploy("cart", "2026-04-06T14:09:00Z")]
     found = await investigate(world(SLOW, rows), "who deployed last week?")
 
@@ -661,7 +661,7 @@ async def test_who_deployed_is_answered_from_the_deploys_alone() -> None:
     assert "2026-04-06 14:09 UTC: cart v2" in found.text
 
 
-async def test_show_me_the_logs_shows_the_logs_of_who_is_named() -> None:
+async def test_show_me_the_logs_shows_the_named_products_logs() -> None:
     lines = {"lines": [{"ts": "2026-04-07T14:34:00Z", "message": "cart is up"}]}
     found = await investigate(world(around={"get_logs": lines}), "show me the logs of cart")
 
@@ -669,7 +669,7 @@ async def test_show_me_the_logs_shows_the_logs_of_who_is_named() -> None:
     assert "cart is up" in found.text
 
 
-async def test_the_window_is_the_one_asked_about() -> None:
+async def test_the_window_is_the_asked_one() -> None:
     found = await investigate(world(), "was checkout slow between 13:30 and 13:40?")
 
     ranges = {one["time_range"] for one in found.asked("core__sweep_metrics")}
@@ -689,16 +689,16 @@ async def test_the_window_is_the_one_asked_about() -> None:
     ],
     ids=["goes on", "is over", "ended"],
 )
-async def test_an_answer_says_whether_it_goes_on(more: dict[str, object], said: str) -> None:
+async def test_an_answer_says_whether_the_trouble_continues(
+    more: dict[str, object], said: str
+) -> None:
     row = moved("checkout", "errors", "2026-04-07T14:20:00Z", worst=0.9, **more)
 
     assert said in (await investigate(world([row]))).text
 
 
 @pytest.mark.parametrize(("unit", "whole"), [("ratio", 1.0), ("percent", 100.0)])
-async def test_a_share_of_successes_that_fell_is_not_one_of_failures(
-    unit: str, whole: float
-) -> None:
+async def test_a_falling_success_share_is_not_a_failure_share(unit: str, whole: float) -> None:
     row = moved("checkout", "errors", "2026-04-07T14:20:00Z", direction="down", unit=unit)
     row |= {"usual": 0.999 * whole, "worst": 0.95 * whole, "last": 0.95 * whole}
     found = await investigate(world([row]))
@@ -707,7 +707,7 @@ async def test_a_share_of_successes_that_fell_is_not_one_of_failures(
     assert "requests fail" not in found.text
 
 
-async def test_the_window_widens_until_the_onset_lies_inside() -> None:
+async def test_the_window_widens_until_it_contains_the_onset() -> None:
     began: dict[object, dict[str, object]] = {
         "last 30m": {"since": "2026-04-07T14:05:00Z", "since_before": True},
         "last 2h": {"since": "2026-04-07T13:43:00Z"},
@@ -852,7 +852,7 @@ ANSWERS = RESULTS | st.builds(LookupError, st.text(max_size=5)) | st.none() | st
     products=st.lists(NAMES, max_size=20, unique=True),
     question=st.text(max_size=30),
 )
-def test_whatever_the_tools_say_it_concludes_in_time_and_cites_what_exists(
+def test_any_tool_answers_give_a_conclusion_with_valid_citations(
     answers: list[object], tools: set[str], products: list[str], question: str
 ) -> None:
     made = iter(range(10_000))
@@ -881,7 +881,7 @@ IN_THE_DATABASE = [
 
 
 @pytest.mark.parametrize("odd", [-1.0, 1e308, -1e308, "9", None, True])
-async def test_a_figure_that_no_sweep_gives_ends_no_answer(odd: object) -> None:
+async def test_a_figure_without_a_sweep_breaks_no_answer(odd: object) -> None:
     shifts = [
         moved("checkout", "latency", ONSET, score=odd, usual=odd, worst=odd, requests=odd),
         moved("checkout", "errors", ONSET),
@@ -891,7 +891,7 @@ async def test_a_figure_that_no_sweep_gives_ends_no_answer(odd: object) -> None:
     assert "checkout" in found.text
 
 
-async def test_what_people_rule_out_is_no_suspect_and_the_answer_says_what_that_changed() -> None:
+async def test_a_product_ruled_out_by_people_is_not_a_suspect_and_the_answer_says_so() -> None:
     answer, products = world(IN_THE_DATABASE), ("checkout", "orders-db")
     before = await investigate(answer, products=products)
     after = await investigate(
@@ -908,7 +908,7 @@ async def test_what_people_rule_out_is_no_suspect_and_the_answer_says_what_that_
     assert after.asked("core__sweep_metrics")[0]["time_range"] == "last 30m"
 
 
-async def test_with_the_only_suspect_ruled_out_nothing_is_said_to_be_well() -> None:
+async def test_ruling_out_the_only_suspect_is_not_an_all_clear() -> None:
     answer = world([moved("checkout", "latency", ONSET), moved("checkout", "errors", ONSET)])
 
     found = await investigate(answer, "it is not checkout, we rolled it back", earlier=ASKED)
@@ -917,14 +917,14 @@ async def test_with_the_only_suspect_ruled_out_nothing_is_said_to_be_well() -> N
     assert "Nothing is wrong" not in found.text
 
 
-async def test_a_fact_that_rules_no_one_out_is_said_to_change_nothing() -> None:
+async def test_a_fact_that_rules_nothing_out_is_reported_as_such() -> None:
     found = await investigate(world(SLOW), "we failed over the cache at 14:02", earlier=ASKED)
 
     assert "This rules out none of the suspects" in found.text
     assert verdict(found)[1] == ["checkout"]
 
 
-async def test_a_word_of_thanks_is_no_fact() -> None:
+async def test_a_word_of_thanks_is_not_a_fact() -> None:
     found = await investigate(world(SLOW), "thanks", earlier=ASKED)
 
     assert found.calls == []
@@ -948,7 +948,7 @@ SHOP = ("checkout", "cart", "payments", "payments-db", "redis-cache")
         ("is it the moon?", 'I cannot check "moon": I have no data with that name.'),
     ],
 )  # fmt: skip
-async def test_what_someone_thinks_it_is_is_answered_first(question: str, answer: str) -> None:
+async def test_a_suspicion_of_the_asker_is_answered_first(question: str, answer: str) -> None:
     calls = ["checkout > payments-db"]
     looked = dict.fromkeys(SHOP, "errors latency traffic")
     played = world(POOL, calls=calls, within=looked)
@@ -959,14 +959,14 @@ async def test_what_someone_thinks_it_is_is_answered_first(question: str, answer
     assert found.marks == ()
 
 
-async def test_a_thought_is_not_denied_when_not_all_was_looked_at() -> None:
+async def test_a_suspicion_is_not_denied_after_a_partial_check() -> None:
     failed = world(SLOW, around={"sweep_traces": LookupError("503")})
     found = await investigate(failed, "is it the cache?", (*SHOP, "cart"))
 
     assert "but I could not check everything" in found.text
 
 
-async def test_a_question_that_names_no_one_goes_on_about_whoever_was_named_before() -> None:
+async def test_a_question_without_a_product_continues_with_the_previous_one() -> None:
     lines = {"lines": [{"ts": "2026-04-07T14:34:00Z", "message": "up"}]}
     found = await investigate(
         world(around={"get_logs": lines}), "show me the logs", before=["is cart fine?", "thanks"]
@@ -977,13 +977,13 @@ async def test_a_question_that_names_no_one_goes_on_about_whoever_was_named_befo
 
 
 @pytest.mark.parametrize("question", ["why is it slow?", "is everything ok?", "is the site down?"])
-async def test_a_word_that_is_no_name_is_not_taken_for_one(question: str) -> None:
+async def test_an_ordinary_word_is_not_read_as_a_product(question: str) -> None:
     found = await investigate(world(SLOW), question)
 
     assert "is no product" not in found.text
 
 
-async def test_what_is_proposed_already_is_pointed_to_and_not_proposed_again() -> None:
+async def test_an_open_proposal_is_linked_and_not_repeated() -> None:
     row = deploy("checkout", "2026-04-07T14:09:00Z")
     note = "- Proposal p-7 (rollback-deploy checkout {'version': 'v1'}): pending until 14:40 UTC; do not propose it again."
     found = await investigate(world(SLOW, [row]), told=f"Now\n- Time: x.\n{note}")
@@ -992,7 +992,7 @@ async def test_what_is_proposed_already_is_pointed_to_and_not_proposed_again() -
     assert "is already proposed (p-7)" in found.text
 
 
-async def test_another_products_open_proposal_stops_nothing() -> None:
+async def test_another_products_open_proposal_does_not_matter() -> None:
     row = deploy("checkout", "2026-04-07T14:09:00Z")
     note = "- Proposal p-7 (rollback-deploy cart {}): pending until 14:40 UTC; do not propose it again."
     found = await investigate(world(SLOW, [row]), told=note)

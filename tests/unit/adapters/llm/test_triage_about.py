@@ -29,7 +29,7 @@ def bullets(found: Investigation) -> list[str]:
     return [line for line in found.text.splitlines() if line.startswith("- ")]
 
 
-async def test_how_the_product_asked_about_is_itself_comes_before_who_stands_out() -> None:
+async def test_the_asked_products_state_comes_before_the_clearest_anomaly() -> None:
     row = deploy("checkout", "2026-04-07T14:09:00Z")
     found = await asked("is web ok?", CHECKOUT_SLOW, deploys=[row])
 
@@ -42,7 +42,7 @@ async def test_how_the_product_asked_about_is_itself_comes_before_who_stands_out
     assert found.marks == ()
 
 
-async def test_of_a_product_that_moved_as_well_the_answer_says_how() -> None:
+async def test_the_answer_describes_the_asked_products_own_changes() -> None:
     shifts = [*CHECKOUT_SLOW, moved("web", "latency", ONSET, score=5.0)]
     row = deploy("checkout", "2026-04-07T14:09:00Z")
     found = await asked("is web ok?", shifts, deploys=[row])
@@ -54,7 +54,7 @@ async def test_of_a_product_that_moved_as_well_the_answer_says_how() -> None:
     assert len(found.asked("core__propose_action")) == 1
 
 
-async def test_nothing_is_proposed_for_whom_nothing_links_to_the_product_asked_about() -> None:
+async def test_nothing_is_proposed_for_a_product_without_a_link_to_the_asked_one() -> None:
     row = deploy("checkout", "2026-04-07T14:09:00Z")
     found = await asked(
         "What is wrong with web since 2026-04-07T14:20Z?", CHECKOUT_SLOW, deploys=[row]
@@ -79,7 +79,7 @@ NAMED = {
 
 
 @pytest.mark.parametrize("around", [CALLED, NAMED], ids=["called", "named in its log"])
-async def test_whom_the_product_asked_about_calls_is_proposed_for(
+async def test_a_rollback_is_proposed_for_a_product_that_the_asked_one_calls(
     around: Mapping[str, object],
 ) -> None:
     row = deploy("checkout", "2026-04-07T14:09:00Z")
@@ -98,7 +98,7 @@ async def test_whom_the_product_asked_about_calls_is_proposed_for(
         "can you rollback web?",
     ],
 )
-async def test_a_rollback_that_is_asked_for_and_not_due_is_refused_with_the_reason(
+async def test_an_unjustified_rollback_request_is_refused_with_the_reason(
     question: str,
 ) -> None:
     rows = [deploy("checkout", "2026-04-07T14:09:00Z"), deploy("web", "2026-04-07T12:40:00Z", "v9")]
@@ -122,7 +122,7 @@ async def test_a_rollback_of_a_product_without_deploys_is_refused() -> None:
     assert found.marks == ()
 
 
-async def test_a_rollback_of_what_is_usual_again_is_refused_with_the_time() -> None:
+async def test_a_rollback_of_a_recovered_product_is_refused_with_the_time() -> None:
     row = deploy("checkout", "2026-04-07T14:09:00Z")
     over = [{**each, "until": "2026-04-07T14:25:00Z"} for each in CHECKOUT_SLOW]
     found = await asked("roll back checkout", over, deploys=[row])
@@ -133,7 +133,7 @@ async def test_a_rollback_of_what_is_usual_again_is_refused_with_the_time() -> N
     )
 
 
-async def test_a_rollback_that_is_asked_for_and_due_is_proposed() -> None:
+async def test_a_justified_rollback_request_is_proposed() -> None:
     row = deploy("checkout", "2026-04-07T14:09:00Z")
     found = await asked("roll back checkout", CHECKOUT_SLOW, deploys=[row])
 
@@ -141,14 +141,14 @@ async def test_a_rollback_that_is_asked_for_and_due_is_proposed() -> None:
     assert "not proposed" not in found.text
 
 
-async def test_the_product_that_was_asked_about_is_not_named_in_every_line() -> None:
+async def test_the_asked_product_is_not_repeated_in_every_line() -> None:
     found = await asked("why is checkout slow?", CHECKOUT_SLOW)
 
     assert "You asked about" not in found.text
     assert bullets(found)[0].startswith("- latency rose")
 
 
-async def test_a_product_without_data_of_its_own_is_said_before_all_else() -> None:
+async def test_a_product_without_metrics_is_reported_first() -> None:
     found = await asked("why is web slow?", CHECKOUT_SLOW, within={"checkout": "traffic"})
 
     assert found.text.startswith(
@@ -158,7 +158,7 @@ async def test_a_product_without_data_of_its_own_is_said_before_all_else() -> No
     assert "Not looked at: web" not in found.text
 
 
-async def test_without_data_of_its_own_the_calm_of_others_is_not_told_as_its_own() -> None:
+async def test_other_products_health_is_not_reported_as_the_asked_ones() -> None:
     found = await asked("is web fine?", within={"checkout": ALL})
 
     assert found.text.startswith("You asked about web: no metrics of its own were found [E1].\n\n")
@@ -167,7 +167,7 @@ async def test_without_data_of_its_own_the_calm_of_others_is_not_told_as_its_own
 
 
 @pytest.mark.parametrize("question", ["why is it slow?", "what is wrong?"])
-async def test_a_question_that_names_no_one_is_answered_about_all_by_name(question: str) -> None:
+async def test_a_general_question_is_answered_with_all_product_names(question: str) -> None:
     found = await asked(question, [moved("web", "latency", ONSET)])
 
     assert "begin in web" in found.text
@@ -175,14 +175,14 @@ async def test_a_question_that_names_no_one_is_answered_about_all_by_name(questi
     assert "Assumed: you mean checkout and web." in found.text
 
 
-async def test_no_one_named_and_all_calm_tells_of_each() -> None:
+async def test_a_general_all_clear_names_each_product() -> None:
     found = await asked("what is wrong?")
 
     assert "with checkout and web, as far as I can see.**" in found.text
     assert f"checked metrics (checkout: {ALL}; web: {ALL})" in found.text
 
 
-async def test_who_is_beyond_the_first_products_reach_is_found_when_no_one_is_named() -> None:
+async def test_a_general_question_finds_a_product_beyond_the_first_ones_reach() -> None:
     shifts = [moved("web", "latency", ONSET, score=30.0)]
     small = [moved("checkout", "latency", ONSET, worst=9.0, score=30.0)]
     played = world([*shifts, *small], calls=["checkout > db", "web > db"], within={})
@@ -194,13 +194,13 @@ async def test_who_is_beyond_the_first_products_reach_is_found_when_no_one_is_na
     assert "web" not in named.text
 
 
-async def test_logs_of_no_one_are_those_of_the_first_and_that_is_said() -> None:
+async def test_logs_without_a_product_are_of_the_first_one_and_say_so() -> None:
     found = await asked("show me the logs", around={"get_logs": {"lines": []}})
 
     assert "Assumed: you mean checkout, the first product of this channel." in found.text
 
 
-async def test_a_channel_of_one_product_needs_no_such_word() -> None:
+async def test_a_channel_with_one_product_needs_no_such_notice() -> None:
     found = await asked("what is wrong?", CHECKOUT_SLOW, products=("checkout",))
 
     assert "Assumed" not in found.text
@@ -224,7 +224,7 @@ def young(**more: object) -> Mapping[str, object]:
     }
 
 
-async def test_what_is_measured_for_too_short_a_time_is_reported_with_when_to_ask_again() -> None:
+async def test_a_short_history_is_reported_with_when_to_ask_again() -> None:
     found = await asked("is web slow?", around=young())
 
     assert found.text.startswith(
@@ -236,21 +236,21 @@ async def test_what_is_measured_for_too_short_a_time_is_reported_with_when_to_as
     assert found.marks == ()
 
 
-async def test_anyone_who_named_a_time_is_told_which_time_to_name_instead() -> None:
+async def test_a_question_with_a_time_gets_another_time_to_ask_about() -> None:
     found = await asked("is web slow since 14:05 UTC?", around=young())
 
     assert "42 minutes of data); ask about the time since 14:21 UTC [E1].\n\n" in found.text
     assert "ask again" not in found.text
 
 
-async def test_a_time_to_ask_about_has_its_date_when_it_is_of_another_day() -> None:
+async def test_a_suggested_time_of_another_day_has_its_date() -> None:
     begun = {"web": {"range_from": "2026-04-06T14:21:00Z", "asked_at": "2026-04-07T14:51:00Z"}}
     found = await asked("is web slow since yesterday?", around=young(comparable=begun))
 
     assert "ask about the time since 2026-04-06 14:21 UTC [E1]" in found.text
 
 
-async def test_of_a_time_that_is_over_no_one_is_told_to_wait() -> None:
+async def test_a_past_range_is_not_advised_to_wait() -> None:
     ended = {"web": {"range_from": "2026-04-07T14:33:00Z"}}
     found = await asked("is web slow?", around=young(comparable=ended))
 
@@ -258,7 +258,7 @@ async def test_of_a_time_that_is_over_no_one_is_told_to_wait() -> None:
     assert "(that takes 42 minutes of data) [E1]." in found.text
 
 
-async def test_what_is_not_measured_is_said_so() -> None:
+async def test_an_unmeasured_signal_is_reported() -> None:
     around = {"sweep_metrics": {"within": {"web": "cpu", "checkout": ALL}}}
     found = await asked("is web slow?", around=around)
 
@@ -273,7 +273,7 @@ async def test_a_time_of_another_day_has_its_date() -> None:
     assert "rose to 1.9 s at 2026-04-06 15:10 UTC" in found.text
 
 
-async def test_who_stands_out_instead_is_cited_by_what_shows_it_and_not_by_its_deploy() -> None:
+async def test_a_named_anomaly_cites_its_metrics_and_not_its_deploy() -> None:
     faint = moved("cart", "latency", "2026-04-07T14:10:00Z", score=4.0, worst=0.5)
     errors = moved("cart", "errors", "2026-04-07T14:10:00Z", score=4.0, worst=0.5)
     found = await investigate(

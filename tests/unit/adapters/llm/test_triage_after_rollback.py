@@ -28,7 +28,7 @@ async def asked_after(
     return await look_into("incident-checkout", question, incidents=incidents, clock=clock)
 
 
-async def test_what_was_rolled_back_and_is_calm_since_is_healthy() -> None:
+async def test_a_rolled_back_and_calm_product_is_healthy() -> None:
     found = await asked_after(5)
 
     (stated,) = found.asked("core__report_findings")
@@ -38,7 +38,7 @@ async def test_what_was_rolled_back_and_is_calm_since_is_healthy() -> None:
     assert found.marks == ()
 
 
-async def test_errors_that_no_longer_come_long_after_a_rollback_are_no_trouble() -> None:
+async def test_errors_that_stopped_long_after_a_rollback_are_not_trouble() -> None:
     found = await asked_after(40)
 
     (stated,) = found.asked("core__report_findings")
@@ -48,13 +48,13 @@ async def test_errors_that_no_longer_come_long_after_a_rollback_are_no_trouble()
     assert found.marks == ()
 
 
-async def test_all_clear_for_another_product_names_whose_version_was_rolled_back() -> None:
+async def test_an_all_clear_names_the_rollback_of_another_product() -> None:
     found = await asked_after(5, question="is gateway slow?")
 
     assert "with gateway since checkout v2.4.0 was rolled back to v2.3.7" in found.text
 
 
-async def test_right_after_a_rollback_it_is_too_early_to_tell() -> None:
+async def test_right_after_a_rollback_it_is_too_early_to_judge() -> None:
     found = await asked_after(1)
 
     assert "the deploy of checkout v2.4.0 at 14:10 UTC. v2.4.0 was rolled back" in found.text
@@ -71,7 +71,7 @@ async def test_a_rollback_of_another_product_does_not_hide_the_cause() -> None:
     assert proposed["params"] == {"version": "v2.3.7"}
 
 
-async def test_a_rollback_after_which_it_goes_on_is_no_all_clear() -> None:
+async def test_ongoing_trouble_after_a_rollback_is_not_an_all_clear() -> None:
     clock = FakeClock(NOW)
     incidents = RecordedIncidents(clock, UnsealedCodec())
     recorded = incidents.look("bad-deploy")

@@ -42,7 +42,7 @@ def suspects(found: Investigation) -> list[str]:
     return [one["product"] for one in stated["suspects"]]
 
 
-async def test_all_that_exists_was_compared_and_nothing_moved() -> None:
+async def test_all_existing_signals_compared_and_unchanged_is_healthy() -> None:
     assert verdict(await asked()) == "healthy"
     assert verdict(await asked("what is wrong?")) == "healthy"
 
@@ -61,7 +61,7 @@ async def test_all_that_exists_was_compared_and_nothing_moved() -> None:
         pytest.param({"unread_entries": 1}, "is checkout ok?", id="an entry nobody could read"),
     ],
 )
-async def test_what_was_not_compared_forbids_the_all_clear(
+async def test_an_uncompared_signal_prevents_the_all_clear(
     swept: Mapping[str, object], question: str
 ) -> None:
     found = await asked(question, swept=swept)
@@ -130,7 +130,7 @@ async def test_latency_that_ended_elsewhere_may_be_missing_requests_and_names_no
     assert "cart: no samples of its p99 latency after 14:20 UTC" in found.text
 
 
-async def test_series_beyond_all_before_is_named_and_forbids_the_all_clear() -> None:
+async def test_series_beyond_its_range_is_named_and_prevents_the_all_clear() -> None:
     record = {"product": "checkout", "role": "other", "signal": "fd_open", "usual": 40.0,
               "worst": 900.0, "direction": "up", "spreads": 14.0}  # fmt: skip
     found = await asked(records=[record])
@@ -141,7 +141,7 @@ async def test_series_beyond_all_before_is_named_and_forbids_the_all_clear() -> 
     assert found.marks == ()
 
 
-async def test_series_of_another_product_does_not_forbid_it() -> None:
+async def test_series_of_another_product_does_not_prevent_it() -> None:
     record = {"product": "cart", "role": "other", "signal": "fd_open", "usual": 40.0,
               "worst": 900.0, "direction": "up", "spreads": 14.0}  # fmt: skip
 
@@ -149,7 +149,7 @@ async def test_series_of_another_product_does_not_forbid_it() -> None:
 
 
 @pytest.mark.parametrize("question", ["is checkout ok?", "what is wrong?"])
-async def test_series_that_grows_for_hours_forbids_the_all_clear(question: str) -> None:
+async def test_series_that_grows_for_hours_prevents_the_all_clear(question: str) -> None:
     grows = {
         **moved("checkout", "other", "2026-04-07T08:00:00Z", worst=3.6e9, score=40.0),
         "signal": "held_octets",
@@ -166,7 +166,7 @@ async def test_series_that_grows_for_hours_forbids_the_all_clear(question: str) 
     assert found.marks == ()
 
 
-async def test_last_day_that_could_not_be_read_forbids_it() -> None:
+async def test_unreadable_last_day_prevents_it() -> None:
     found = await asked(day_unread="the last day could not be read: upstream: 503")
 
     assert verdict(found) == "unknown"
@@ -174,13 +174,13 @@ async def test_last_day_that_could_not_be_read_forbids_it() -> None:
     assert found.marks == ()
 
 
-async def test_all_clear_says_from_when_on_it_compared() -> None:
+async def test_all_clear_says_from_when_it_compared() -> None:
     found = await asked(baseline_from="2026-04-07T12:05:00Z", day_from="2026-04-06T08:35:00Z")
 
     assert "or a problem that began before 2026-04-06 08:35 UTC" in found.text
 
 
-async def test_target_that_was_down_all_the_time_is_named_and_not_blamed() -> None:
+async def test_constantly_unreachable_target_is_named_and_not_blamed() -> None:
     gone = {**ALERTS, "since": "2026-04-06T08:40:00Z", "since_before": True}
     found = await asked("what is wrong?", disappeared=[gone])
 
@@ -212,7 +212,7 @@ FAILS = {"product": "checkout", "role": "errors", "signal": "http_error_ratio", 
 
 
 @pytest.mark.parametrize("question", ["is checkout ok?", "what is wrong?"])
-async def test_failures_that_always_were_as_many_are_a_symptom(question: str) -> None:
+async def test_constantly_high_failures_are_a_symptom(question: str) -> None:
     found = await asked(question, standing=[FAILS])
 
     assert (verdict(found), suspects(found)) == ("symptoms", ["checkout"])
@@ -220,7 +220,7 @@ async def test_failures_that_always_were_as_many_are_a_symptom(question: str) ->
     assert found.marks == ()
 
 
-async def test_failures_of_a_product_that_no_one_asked_about_are_no_symptom_of_it() -> None:
+async def test_failures_of_another_product_are_not_a_symptom_of_the_asked_one() -> None:
     found = await asked(standing=[{**FAILS, "product": "cart"}])
 
     assert verdict(found) == "healthy"

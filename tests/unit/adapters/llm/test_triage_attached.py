@@ -48,7 +48,7 @@ def told(question: str, ok: bool = True, **result: Any) -> str:
     return report(case, judged(case), Signals())
 
 
-def test_error_lines_are_named_as_from_the_file_and_stay_plain_words() -> None:
+def test_error_lines_name_the_file_and_stay_plain_text() -> None:
     said = told("why is checkout slow?")
 
     assert (
@@ -61,21 +61,21 @@ def test_error_lines_are_named_as_from_the_file_and_stay_plain_words() -> None:
     assert "://" not in said
 
 
-def test_a_file_with_errors_makes_no_one_a_suspect() -> None:
+def test_a_file_with_errors_makes_no_suspect() -> None:
     assert "suspect" not in told("why is checkout slow?").lower()
 
 
-def test_a_question_that_is_only_about_the_file_is_answered_from_it() -> None:
+def test_a_question_only_about_the_file_is_answered_from_it() -> None:
     said = told("lorem ipsum")
 
     assert said.startswith("The attached file app.log")
     assert "did not understand" not in said
 
 
-def test_a_file_without_errors_is_told_to_have_none() -> None:
+def test_a_file_without_errors_is_reported_as_such() -> None:
     assert "has 1 line, none of them an error line [E1]" in told("why?", total_lines=1, errors=[])
 
 
-def test_a_file_that_could_not_be_read_is_left_to_the_note_beside_the_answer() -> None:
+def test_an_unreadable_file_is_reported_only_by_its_notice() -> None:
     assert "[E1]" not in told("why?", ok=False)
     assert "did not understand" in told("lorem ipsum", ok=False)

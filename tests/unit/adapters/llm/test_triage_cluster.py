@@ -61,7 +61,7 @@ def verdict(found: Investigation) -> tuple[object, list[object]]:
     return stated["verdict"], [one["product"] for one in stated["suspects"]]
 
 
-async def test_the_reason_is_told_to_its_end() -> None:
+async def test_the_reason_is_shown_to_its_end() -> None:
     found = await asked([ill("cart", detail=f"{LONG}the end of it")])
 
     assert "the end of it [E" in found.text
@@ -72,13 +72,13 @@ async def test_the_reason_is_told_to_its_end() -> None:
     ("impact", "expected"),
     [("down", "cause"), ("degraded", "cause"), ("unsure", "unknown")],
 )
-async def test_a_verdict_is_as_sure_as_the_finding(impact: str, expected: str) -> None:
+async def test_a_verdict_is_as_certain_as_its_finding(impact: str, expected: str) -> None:
     found = await asked([ill("cart", impact=impact)])
 
     assert verdict(found)[0] == expected
 
 
-async def test_an_object_that_is_down_comes_before_a_crash_that_it_may_cause() -> None:
+async def test_an_object_that_is_down_comes_before_a_crash_it_may_cause() -> None:
     crash = ill("cart", "container crashes", kind="Pod", state="CrashLoopBackOff")
     claim = ill("stock-db", "StorageClass not found", kind="PersistentVolumeClaim")
     found = await asked([crash, claim], [line("cart", "no answer")])
@@ -126,7 +126,7 @@ RENEWED = [store("alpha-sql", "mysql"), store("beta-sql", "mysql", is_new=True)]
         ),
     ],
 )  # fmt: skip
-async def test_a_server_that_several_products_are_refused_by_is_the_cause(
+async def test_a_server_that_refuses_several_products_is_the_cause(
     lines: list[dict[str, object]], stores: list[dict[str, object]], server: str, words: str
 ) -> None:
     found = await asked(lines=lines, datastores=stores)
@@ -156,7 +156,7 @@ async def test_a_server_is_not_guessed(
     assert set(map(str, verdict(found)[1])) <= {"cart", "payments"}
 
 
-async def test_a_kind_that_was_not_read_forbids_an_all_clear() -> None:
+async def test_an_unread_kind_prevents_the_all_clear() -> None:
     found = await asked(unread=["services could not be read: forbidden"])
 
     assert verdict(found)[0] == "unknown"

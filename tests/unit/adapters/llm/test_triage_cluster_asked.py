@@ -53,7 +53,7 @@ async def asked(question: str, **around: Any) -> Investigation:
     "question",
     ["how many restarts", "exit code?", "is the probe wrong", "pods not ready?", "describe it"],
 )
-async def test_why_an_object_fails_is_told_to_its_last_word(question: str) -> None:
+async def test_the_reason_of_a_failing_object_is_complete(question: str) -> None:
     found = await asked(question)
 
     assert found.text.startswith(("**1 object has a failure:**", "**basket: 0 of 1 pods"))
@@ -62,7 +62,7 @@ async def test_why_an_object_fails_is_told_to_its_last_word(question: str) -> No
     assert [tool for tool, _ in found.calls] == ["core__sweep_cluster"]
 
 
-async def test_events_that_go_on_come_before_those_that_are_over() -> None:
+async def test_ongoing_events_come_before_past_ones() -> None:
     lines = (await asked("show me the events")).text.split("\n- ")[1:]
 
     assert "14:31:00 Pod/basket-5c9f-x2 Unhealthy: Readiness probe failed" in lines[0]
@@ -75,7 +75,7 @@ async def test_without_warnings_the_answer_says_so() -> None:
     assert "No warning events" in found.text
 
 
-async def test_a_cluster_that_was_not_read_whole_is_not_said_to_be_fine() -> None:
+async def test_a_partly_read_cluster_is_not_called_healthy() -> None:
     healthy = CLUSTER | {"ill": [], "unread": ["pods could not be read: forbidden"]}
     found = await asked("which pods fail?", sweep_cluster=healthy)
 
@@ -83,21 +83,21 @@ async def test_a_cluster_that_was_not_read_whole_is_not_said_to_be_fine() -> Non
 
 
 @pytest.mark.parametrize("question", ["logs of the crashing pod", "previous logs"])
-async def test_logs_of_what_fails_are_those_of_the_cause(question: str) -> None:
+async def test_logs_of_a_failing_object_are_those_of_the_cause(question: str) -> None:
     found = await asked(question)
 
     assert [one["product"] for one in found.asked("core__get_logs")] == ["basket"]
     assert "you mean basket, where the cause was found" in found.text
 
 
-async def test_a_deployment_that_fails_is_no_deploy() -> None:
+async def test_a_failing_deployment_is_not_a_deploy() -> None:
     ill = ILL | {"kind": "Deployment", "mechanism": "scaled to 0 replicas", "state": "0/0 ready"}
     found = await asked("was it the deploy?", sweep_cluster=CLUSTER | {"ill": [ill]})
 
     assert "It looks like it" not in found.text
 
 
-async def test_a_pod_that_runs_and_is_not_ready_is_not_said_to_be_well() -> None:
+async def test_a_running_unready_pod_is_not_called_healthy() -> None:
     rows = {"columns": ["Name", "Ready", "Status"], "rows": [[POD, "0/1", "Running"]]}
     found = await asked("why does it fail?", kubectl_get=rows)
 
@@ -105,7 +105,7 @@ async def test_a_pod_that_runs_and_is_not_ready_is_not_said_to_be_well() -> None
     assert "1 of 1 pods not ready" in str(found.calls)
 
 
-async def test_an_outage_without_metrics_is_not_said_to_affect_no_product() -> None:
+async def test_an_outage_without_metrics_is_not_called_harmless() -> None:
     found = await asked("which services are affected")
 
     assert found.text.startswith("**I cannot tell which products are affected")

@@ -20,7 +20,7 @@ FELT = moved(
     ],
     ids=["at once", "minutes later", "long before", "over while it goes on"],
 )
-async def test_a_small_record_shows_where_it_began_with_the_complaint(
+async def test_a_small_record_that_starts_with_the_complaint_is_named(
     since: str, until: str | None, named: bool
 ) -> None:
     own = moved("cart", "cpu", since, usual=0.04, worst=0.14, score=5.0, until=until, requests=5)

@@ -40,7 +40,7 @@ async def asked(told: str, row: object = DEPLOYED) -> Investigation:
          "was rejected by U7 at 14:20 UTC, nothing was run, with no deploy since"),
     ],
 )  # fmt: skip
-async def test_what_was_decided_is_reported_and_not_proposed_again(became: str, words: str) -> None:
+async def test_a_decided_proposal_is_reported_and_not_repeated(became: str, words: str) -> None:
     told = noted(became)
     found = await asked(told)
     _, claims = checked(found.text, found.evidence, {}, decisions_said(told))
@@ -61,7 +61,7 @@ async def test_what_was_decided_is_reported_and_not_proposed_again(became: str, 
     ],
     ids=["failed", "expired", "deployed since", "another product", "failed the second time"],
 )
-async def test_what_failed_or_was_deployed_since_is_proposed(told: str) -> None:
+async def test_a_failed_or_redeployed_action_is_proposed_again(told: str) -> None:
     found = await asked(told)
 
     assert len(found.asked("core__propose_action")) == 1
@@ -74,7 +74,7 @@ async def test_what_failed_or_was_deployed_since_is_proposed(told: str) -> None:
         ("14:34", "It is too early to say whether it helped"),
     ],
 )
-async def test_what_was_done_and_has_not_helped_is_said(at: str, words: str) -> None:
+async def test_a_confirmed_action_without_an_effect_is_reported(at: str, words: str) -> None:
     found = await asked(noted(f"confirmed by U7 at 2026-04-07T{at}:00Z; succeeded"))
 
     assert f"was confirmed by U7 at {at} UTC, and is done" in found.text
@@ -85,14 +85,14 @@ def elsewhere(became: str, *, stands: bool = True) -> str:
     return noted(became, stands=stands).replace("{}):", "{}) in another thread of this channel:")
 
 
-async def test_what_was_decided_in_another_thread_is_reported_and_not_proposed_again() -> None:
+async def test_a_decision_in_another_thread_is_reported_and_not_repeated() -> None:
     found = await asked(elsewhere(f"{CONFIRMED}; succeeded"))
 
     assert found.asked("core__propose_action") == []
     assert "A rollback of checkout was confirmed by U7 at 14:20 UTC, and is done" in found.text
 
 
-async def test_what_is_open_in_another_thread_is_pointed_to() -> None:
+async def test_an_open_proposal_in_another_thread_is_linked() -> None:
     told = "Now\n- Proposal p-7 (rollback-deploy checkout {}) in another thread of this channel: "
     found = await asked(f"{told}open until 14:40 UTC; do not propose it again.")
 
@@ -114,7 +114,7 @@ DONE_QUESTIONS = [
 
 
 @pytest.mark.parametrize("question", DONE_QUESTIONS)
-async def test_what_was_done_and_by_whose_word_is_answered_from_what_was_decided(
+async def test_questions_about_actions_are_answered_from_the_decisions(
     question: str,
 ) -> None:
     told = elsewhere(f"{CONFIRMED}; succeeded")
@@ -129,7 +129,7 @@ async def test_what_was_done_and_by_whose_word_is_answered_from_what_was_decided
     assert [one.note for one in claims if one.note] == []
 
 
-async def test_what_waits_or_was_rejected_is_no_answer_to_what_was_done_but_is_reported() -> None:
+async def test_waiting_and_rejected_proposals_are_reported_as_unconfirmed() -> None:
     told = (
         noted("rejected by U7 at 2026-04-07T14:20:00Z, nothing was run")
         + "\n- Proposal p-8 (restart checkout {}): open until 14:40 UTC; do not propose it again."
@@ -148,7 +148,7 @@ async def test_what_waits_or_was_rejected_is_no_answer_to_what_was_done_but_is_r
     ["what is wrong with checkout?", "why is checkout slow?", "is checkout fixed?", "roll back checkout",
      "what has changed?", "was checkout slow at 14:20?"],
 )  # fmt: skip
-async def test_what_asks_for_a_cause_is_still_looked_into(question: str) -> None:
+async def test_a_question_about_the_cause_is_still_investigated(question: str) -> None:
     found = await investigate(
         world([*SLOW], [DEPLOYED]), question, told=noted(f"{CONFIRMED}; succeeded")
     )
@@ -156,7 +156,7 @@ async def test_what_asks_for_a_cause_is_still_looked_into(question: str) -> None
     assert found.calls != []
 
 
-async def test_what_another_thread_raised_in_the_same_moment_is_pointed_to() -> None:
+async def test_a_proposal_raised_at_the_same_moment_elsewhere_is_linked() -> None:
     earlier = World()
     await earlier.proposed()
     thread = replace(PLACE, thread_ts=MessageTs("1700000000.000777"))
@@ -183,9 +183,7 @@ FAR_AWAY = (
 )
 
 
-async def test_what_was_carried_out_from_another_channel_is_reported_and_not_proposed_again() -> (
-    None
-):
+async def test_an_action_from_another_channel_is_reported_and_not_repeated() -> None:
     found = await asked(FAR_AWAY)
     _, claims = checked(found.text, found.evidence, {}, decisions_said(FAR_AWAY))
 
@@ -206,7 +204,7 @@ async def test_what_was_carried_out_from_another_channel_is_reported_and_not_pro
     ],
     ids=["deployed since", "another product", "failed"],
 )  # fmt: skip
-async def test_what_another_channel_carried_out_of_something_else_is_no_hindrance(
+async def test_another_channels_action_on_another_product_does_not_matter(
     told: str,
 ) -> None:
     found = await asked(told)
@@ -215,7 +213,7 @@ async def test_what_another_channel_carried_out_of_something_else_is_no_hindranc
 
 
 @pytest.mark.parametrize("question", DONE_QUESTIONS)
-async def test_what_another_channel_carried_out_answers_what_was_done(question: str) -> None:
+async def test_another_channels_action_answers_what_was_done(question: str) -> None:
     rejected = noted("rejected by U7 at 2026-04-07T14:25:00Z, nothing was run")[4:]
     told = f"{FAR_AWAY}\n{rejected}"
     found = await investigate(world([*SLOW], [DEPLOYED]), question, told=told)
@@ -233,7 +231,9 @@ async def test_what_another_channel_carried_out_answers_what_was_done(question: 
 @pytest.mark.parametrize(
     "question", ["who confirmed the rollback?", "what has been done so far?", "what was done?"]
 )
-async def test_what_was_done_is_not_about_the_last_side_question(question: str) -> None:
+async def test_what_was_done_refers_to_the_incident_and_not_to_a_side_question(
+    question: str,
+) -> None:
     before = ["why is checkout slow?", "and cart?"]
     told = noted(f"{CONFIRMED}; succeeded")
     found = await investigate(world(SLOW, [DEPLOYED]), question, told=told, before=before)
@@ -251,7 +251,7 @@ async def test_what_was_done_is_not_about_the_last_side_question(question: str) 
         "did rolling back help?",
     ],
 )
-async def test_whether_it_helped_is_about_whoever_it_was_done_for(question: str) -> None:
+async def test_whether_it_helped_refers_to_the_actions_product(question: str) -> None:
     before = ["why is checkout slow?", "and cart?"]
     told = noted(f"{CONFIRMED}; succeeded")
     found = await investigate(world(SLOW, [DEPLOYED]), question, told=told, before=before)
@@ -260,13 +260,13 @@ async def test_whether_it_helped_is_about_whoever_it_was_done_for(question: str)
     assert "you mean checkout, the product of the last confirmed action" in found.text
 
 
-async def test_whether_it_helped_goes_on_as_before_where_nothing_was_confirmed() -> None:
+async def test_whether_it_helped_continues_the_thread_without_a_confirmed_action() -> None:
     found = await investigate(world(SLOW), "did it help?", before=["and cart?"])
 
     assert found.asked("core__sweep_metrics")[0]["product"] == "cart"
 
 
-async def test_whether_it_helped_is_asked_of_what_another_channel_carried_out() -> None:
+async def test_whether_it_helped_covers_another_channels_action() -> None:
     found = await investigate(
         world([*SLOW], [DEPLOYED]),
         "did the rollback help?",

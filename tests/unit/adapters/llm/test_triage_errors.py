@@ -23,7 +23,7 @@ def tracked(*issues: object) -> Mapping[str, object]:
     return {"get_errors": {"issues": list(issues), "projects": ["checkout"]}}
 
 
-async def test_a_new_error_forbids_an_all_clear_and_is_reported() -> None:
+async def test_a_new_error_prevents_the_all_clear_and_is_reported() -> None:
     around = tracked(issue(), issue(title="other"))
     found = await investigate(world(around=around), tools=WITH)
 
@@ -35,7 +35,7 @@ async def test_a_new_error_forbids_an_all_clear_and_is_reported() -> None:
 
 
 @pytest.mark.parametrize("new", [False, None, "true"])
-async def test_an_error_that_is_not_known_to_be_new_changes_nothing(new: object) -> None:
+async def test_an_error_not_known_to_be_new_does_not_matter(new: object) -> None:
     found = await investigate(world(around=tracked(issue(new=new))), tools=WITH)
 
     (stated,) = found.asked("core__report_findings")
@@ -44,7 +44,7 @@ async def test_an_error_that_is_not_known_to_be_new_changes_nothing(new: object)
     assert "a new error" not in found.text
 
 
-async def test_a_tracker_that_cannot_be_read_is_never_an_all_clear() -> None:
+async def test_an_unreadable_tracker_is_never_an_all_clear() -> None:
     found = await investigate(world(around={"get_errors": LookupError("503")}), tools=WITH)
 
     (stated,) = found.asked("core__report_findings")
@@ -55,7 +55,7 @@ async def test_a_tracker_that_cannot_be_read_is_never_an_all_clear() -> None:
 TABLES = (("errors", "observe.errors.eu"), ("metrics", "observe.metrics.prom"))
 
 
-async def test_what_could_not_be_read_is_reported_by_the_table_that_the_channel_chose() -> None:
+async def test_an_unread_tracker_is_named_by_the_channels_backend() -> None:
     def answer(tool: str, arguments: Mapping[str, object]) -> object:
         failed = tool in ("core__sweep_metrics", "core__sweep_traces", "core__get_errors")
         return LookupError("503") if failed else world()(tool, arguments)
@@ -71,7 +71,7 @@ async def test_what_could_not_be_read_is_reported_by_the_table_that_the_channel_
     ]
 
 
-async def test_a_product_without_a_project_is_not_said_to_be_looked_at() -> None:
+async def test_a_product_without_a_project_is_not_reported_as_checked() -> None:
     around: Mapping[str, object] = {"get_errors": {"issues": [], "projects": []}}
     found = await investigate(world(around=around), tools=WITH)
 
@@ -80,7 +80,7 @@ async def test_a_product_without_a_project_is_not_said_to_be_looked_at() -> None
     assert "errors of" not in str(stated["looked_at"])
 
 
-async def test_a_cause_is_reported_with_the_new_error_of_whoever_is_blamed() -> None:
+async def test_a_cause_is_reported_with_the_suspects_new_error() -> None:
     shifts = [moved("payments", "latency", ONSET), moved("payments", "errors", ONSET, worst=0.08)]
     deploys = [deploy("payments", "2026-04-07T14:09:00Z")]
     found = await investigate(world(shifts, deploys, around=tracked(issue())), tools=WITH)
@@ -92,7 +92,7 @@ async def test_a_cause_is_reported_with_the_new_error_of_whoever_is_blamed() -> 
     assert found.marks == ()
 
 
-async def test_without_a_tracker_nothing_is_asked_or_missed() -> None:
+async def test_without_a_tracker_nothing_is_asked_or_missing() -> None:
     found = await investigate(world())
 
     assert found.asked(ERRORS) == []

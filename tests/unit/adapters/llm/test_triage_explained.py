@@ -24,7 +24,7 @@ def test_only_a_label_of_the_other_end_names_a_called_service(only_at: str, call
     assert called_of(only_at) == called
 
 
-def test_part_is_reported_with_how_many_there_are() -> None:
+def test_a_part_is_reported_with_the_number_of_parts() -> None:
     assert part_of("pod=search-7 (1 of 12)") == "only pod=search-7, 1 of 12"
     assert part_of("") == ""
 
@@ -42,6 +42,6 @@ def test_callers_are_named(callers: list[str], told: str) -> None:
 
 
 @given(st.text(), st.text())
-def test_nothing_from_outside_formats_an_answer(label: str, value: str) -> None:
+def test_outside_text_formats_no_answer(label: str, value: str) -> None:
     for text in (part_of(f"{label}={value} (1 of 2)"), called_of(f"peer={value} (1 of 2)")):
         assert not set(text) & set("*<>@`[]\n|~")

@@ -20,7 +20,7 @@ from adapters.llm.triage.figures import in_words
         (1234.4, 0.0, "", ("1,234", "0")),
     ],
 )
-def test_figures_are_reported_in_the_unit_that_people_use(
+def test_figures_have_common_units(
     value: float, beside: float, unit: str, words: tuple[str, str]
 ) -> None:
     assert in_words(value, beside, unit) == words

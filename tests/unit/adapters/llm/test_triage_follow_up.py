@@ -20,7 +20,7 @@ async def asked(question: str, *shifts: object, before: tuple[str, ...] = BEFORE
 
 
 @pytest.mark.parametrize("question", ["what was deployed?", "what was deployed before that?"])
-async def test_deploys_of_no_one_are_those_of_all_whoever_was_asked_about_before(
+async def test_a_general_deploy_question_covers_all_products_in_a_thread(
     question: str,
 ) -> None:
     found = await asked(question, before=("why is checkout slow?", "and cart?"))
@@ -31,7 +31,7 @@ async def test_deploys_of_no_one_are_those_of_all_whoever_was_asked_about_before
     assert "checkout v2" in found.text
 
 
-async def test_deploys_of_it_are_those_of_whoever_was_asked_about_before() -> None:
+async def test_deploys_of_it_are_those_of_the_previous_product() -> None:
     found = await asked("what was deployed to it last week?")
 
     (arguments,) = found.asked("core__get_recent_deploys")
@@ -48,7 +48,7 @@ SINCE_WHEN = [
 
 
 @pytest.mark.parametrize("question", SINCE_WHEN)
-async def test_since_when_is_answered_first_and_by_the_figures_in_their_order(
+async def test_since_when_is_answered_first_with_the_figures_in_order(
     question: str,
 ) -> None:
     found = await asked(question, FAILING, SLOW, POOL)
@@ -80,7 +80,7 @@ async def test_since_when_takes_at_most_five_lines_below_its_headline() -> None:
     assert [line[:2] for line in lines.splitlines()] == ["- "] * 5
 
 
-async def test_since_when_is_of_the_time_that_was_asked_about_before() -> None:
+async def test_since_when_uses_the_previously_asked_time() -> None:
     found = await asked(
         "since when?", SLOW, before=("was checkout slow between 14:00 and 14:20 utc?",)
     )
@@ -90,13 +90,13 @@ async def test_since_when_is_of_the_time_that_was_asked_about_before() -> None:
     )
 
 
-async def test_an_onset_before_what_was_looked_at_is_reported_as_that() -> None:
+async def test_an_onset_before_the_checked_range_is_reported_as_before_it() -> None:
     found = await asked("since when?", {**SLOW, "since_before": True})
 
     assert found.text.startswith("**checkout: since before 14:10 UTC.**")
 
 
-async def test_what_is_over_is_reported_with_both_its_ends() -> None:
+async def test_past_trouble_is_reported_with_start_and_end() -> None:
     found = await asked(
         "since when?",
         {**SLOW, "until": "2026-04-07T14:25:00Z"},
@@ -108,13 +108,13 @@ async def test_what_is_over_is_reported_with_both_its_ends() -> None:
     )
 
 
-async def test_without_an_onset_since_when_is_said_not_to_be_known() -> None:
+async def test_an_unknown_onset_is_reported_as_unknown() -> None:
     found = await asked("since when?")
 
     assert found.text.startswith("I do not see when anything began.\n\n**Nothing is wrong")
 
 
-async def test_since_when_of_a_named_product_is_no_time_that_cannot_be_read() -> None:
+async def test_since_when_of_a_named_product_is_not_an_unreadable_time() -> None:
     found = await asked("since when is checkout slow?", SLOW, FAILING, before=())
 
     assert "did not understand the time" not in found.text
@@ -132,14 +132,14 @@ async def test_since_when_of_a_named_product_is_no_time_that_cannot_be_read() ->
         "",
     ],
 )
-def test_a_question_of_more_than_that_is_another(question: str) -> None:
+def test_a_longer_question_is_not_a_since_when(question: str) -> None:
     assert not asks_since_when(question)
 
 
 @pytest.mark.parametrize(
     "question", ["roll it back", "revert that please", "rolling checkout back"]
 )
-async def test_a_rollback_of_it_is_a_rollback_of_what_the_thread_is_about(question: str) -> None:
+async def test_a_rollback_of_it_refers_to_the_threads_product(question: str) -> None:
     found = await asked(question, SLOW, FAILING, POOL)
 
     (proposed,) = found.asked("core__propose_action")
@@ -149,20 +149,20 @@ async def test_a_rollback_of_it_is_a_rollback_of_what_the_thread_is_about(questi
 @pytest.mark.parametrize(
     "question", ["payments healthy?", "whats payments doing", "payments ok now"]
 )
-async def test_a_name_and_a_few_usual_words_ask_how_it_is(question: str) -> None:
+async def test_a_name_with_a_few_common_words_asks_for_its_state(question: str) -> None:
     found = await asked(question, SLOW, FAILING)
 
     assert found.text.startswith("**payments: its errors, latency, traffic are as usual [E1].**")
 
 
-async def test_why_not_another_product_is_answered_of_that_one() -> None:
+async def test_why_not_another_product_is_answered_for_that_one() -> None:
     found = await asked("why not payments?", SLOW, FAILING)
 
     assert found.text.startswith("I see no sign that it is payments")
 
 
 @pytest.mark.parametrize("question", ["is it still slow", "how is it now", "is it over now"])
-async def test_a_state_is_no_name_of_a_thing(question: str) -> None:
+async def test_a_state_is_not_a_name(question: str) -> None:
     found = await asked(question, SLOW, FAILING)
 
     assert "I have no data with that name" not in found.text
@@ -190,7 +190,7 @@ async def figures(
     return await investigate(answer, question, tools=(*TOOLS, READ, FIND), earlier=earlier)
 
 
-async def test_a_figure_that_the_product_lacks_is_that_of_the_cause() -> None:
+async def test_a_figure_that_the_product_lacks_comes_from_the_cause() -> None:
     found = await figures(
         "pool usage?",
         "payments",
@@ -218,7 +218,7 @@ async def test_another_day_is_compared_at_the_same_time(question: str, then: str
     assert found.marks == ()
 
 
-async def test_the_database_is_the_one_that_the_cause_was_found_in() -> None:
+async def test_the_database_is_the_one_of_the_found_cause() -> None:
     products = ("checkout", "orders-db", "payments-db")
     earlier = [
         Message(Role.USER, text="why is checkout slow?"),
@@ -229,7 +229,7 @@ async def test_the_database_is_the_one_that_the_cause_was_found_in() -> None:
     assert [one["product"] for one in found.asked("core__get_logs")] == ["payments-db"]
 
 
-async def test_what_it_was_stays_as_it_was_answered_when_it_is_over() -> None:
+async def test_what_it_was_keeps_its_answer_after_the_end() -> None:
     earlier = [
         Message(Role.USER, text="why is checkout slow?"),
         Message(Role.ASSISTANT, text="**Most likely cause: the deploy of checkout v2.**"),
@@ -244,7 +244,7 @@ async def test_what_it_was_stays_as_it_was_answered_when_it_is_over() -> None:
     assert "Not the cause" not in found.text
 
 
-async def test_whether_the_database_is_fine_is_asked_of_the_cause() -> None:
+async def test_whether_the_database_is_fine_refers_to_the_cause() -> None:
     earlier = [
         Message(Role.USER, text="why is checkout slow?"),
         Message(Role.ASSISTANT, text="**Most likely cause: orders-db is saturated.**"),

@@ -26,7 +26,7 @@ async def asked(question: str, *rows: object) -> Investigation:
 @pytest.mark.parametrize(
     ("grown", "when"), [(45, "at this rate full in about 2 h"), (52, r"full in about [56]\d min")]
 )
-async def test_what_fills_up_is_reported_with_the_time_that_is_left(grown: int, when: str) -> None:
+async def test_a_filling_resource_is_reported_with_the_time_left(grown: int, when: str) -> None:
     leak = lambda ago: 40 + grown * max(0, 360 - ago) / 360 + ago % 3 / 9  # noqa: E731
     found = await asked("what is wrong with web?", series("memory_usage_percent", leak))
 

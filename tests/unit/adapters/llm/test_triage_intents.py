@@ -130,14 +130,14 @@ async def later(question: str, *, told: str = "", **around: Any) -> Investigatio
         ("hello?", "greeting", "all"),
     ],
 )
-def test_a_later_message_is_read_as_what_it_asks_for(text: str, topic: str, part: str) -> None:
+def test_a_later_message_is_read_by_its_intent(text: str, topic: str, part: str) -> None:
     (found,) = intents(text, PRODUCTS, later=True)
 
     assert (found.topic, found.part) == (topic, part)
 
 
 @pytest.mark.parametrize("name", ["web-dashboard", "chart-service"])
-def test_a_word_within_a_product_s_name_asks_for_nothing(name: str) -> None:
+def test_a_word_within_a_product_s_name_is_not_an_intent(name: str) -> None:
     found = intents(
         f"our shop ({name}) answers badly, which component causes it?", (name,), later=False
     )
@@ -154,7 +154,9 @@ def test_two_questions_in_one_message_are_both_answered() -> None:
 @pytest.mark.parametrize(
     "text", ["write a haiku about errors budgets", "explain kubernetes to my boss", "what is love"]
 )
-async def test_what_needs_a_model_is_one_sentence_and_three_things_to_ask(text: str) -> None:
+async def test_a_question_that_needs_a_model_gets_one_sentence_and_three_suggestions(
+    text: str,
+) -> None:
     found = await later(text.replace("kubernetes", "this"))
 
     assert found.calls == []
@@ -162,7 +164,7 @@ async def test_what_needs_a_model_is_one_sentence_and_three_things_to_ask(text: 
     assert found.text.count('"') == 6
 
 
-async def test_is_it_over_is_a_no_with_the_figure_of_now() -> None:
+async def test_is_it_over_is_denied_with_the_current_figure() -> None:
     found = await later("is it over?")
 
     assert found.text.startswith(
@@ -174,7 +176,7 @@ async def test_is_it_over_is_a_no_with_the_figure_of_now() -> None:
 
 
 @pytest.mark.parametrize("question", ["is it over?", "is it still slow?", "still broken?"])
-async def test_over_and_not_over_are_said_in_words_and_never_by_a_yes(question: str) -> None:
+async def test_over_and_not_over_are_stated_and_never_as_yes(question: str) -> None:
     ill = await later(question)
     well = await investigate(world(), question, products=PRODUCTS, before=FIRST)
 
@@ -183,11 +185,11 @@ async def test_over_and_not_over_are_said_in_words_and_never_by_a_yes(question: 
 
 
 @pytest.mark.parametrize("question", ["any chance its the database?", "what if it's payments-db"])
-async def test_a_guess_is_answered_as_one(question: str) -> None:
+async def test_a_guess_is_answered_as_a_guess(question: str) -> None:
     assert "I see no sign that it is" in (await later(question)).text
 
 
-async def test_what_about_another_product_shows_how_that_is_and_the_thread_stays() -> None:
+async def test_what_about_another_product_shows_its_state_and_keeps_the_thread() -> None:
     found = await later("what about payments?")
 
     assert found.text.startswith("**payments: its errors, latency, traffic are as usual [E")
@@ -195,7 +197,7 @@ async def test_what_about_another_product_shows_how_that_is_and_the_thread_stays
     assert found.asked("core__propose_action") == []
 
 
-async def test_after_another_product_was_mentioned_the_incident_goes_on() -> None:
+async def test_a_mention_of_another_product_does_not_change_the_incident() -> None:
     found = await investigate(
         world([SLOW], [DEPLOYED]), "is it over?", before=(*FIRST, "what about cart?")
     )
@@ -225,7 +227,7 @@ LINES = {
         ("don't show errors, show the team's logs", {"product": "checkout"}),
     ],
 )
-async def test_log_lines_are_read_with_what_the_question_names(
+async def test_log_lines_are_filtered_by_the_questions_words(
     question: str, wanted: dict[str, str]
 ) -> None:
     found = await later(question, get_logs=LINES)
@@ -242,7 +244,7 @@ async def test_log_lines_are_shown_verbatim_and_five_at_most() -> None:
     assert found.marks == ()
 
 
-async def test_no_such_line_is_said_with_the_filter_and_the_time() -> None:
+async def test_no_matching_line_is_reported_with_filter_and_time() -> None:
     found = await later("logs with timeout", get_logs={**LINES, "lines": []})
 
     assert found.text.startswith("**checkout wrote no lines with `timeout` since 14:05 UTC.**")
@@ -258,7 +260,7 @@ async def test_a_hostile_line_stays_one_line_of_its_block(line: str) -> None:
     assert len(block[1].strip("\n").split("\n")) == 1
 
 
-async def test_a_long_line_is_cut_where_a_word_ends() -> None:
+async def test_a_long_line_is_cut_at_a_word() -> None:
     row = {"ts": "2026-04-07T14:30:00Z", "level": "error", "message": f"{'word ' * 59}id=4fe0a1b2"}
     found = await later("show me the error logs", get_logs={**LINES, "lines": [row]})
 
@@ -268,11 +270,11 @@ async def test_a_long_line_is_cut_where_a_word_ends() -> None:
 
 
 @pytest.mark.parametrize("question", ["what about the databases", "is the db slow"])
-async def test_a_part_of_the_system_is_the_products_that_are_one(question: str) -> None:
+async def test_a_part_of_the_system_means_its_products(question: str) -> None:
     assert "payments-db" in (await later(question)).text.partition("\n")[0]
 
 
-async def test_whether_a_product_suffers_from_this_is_no_new_investigation() -> None:
+async def test_whether_a_product_is_affected_is_not_a_new_investigation() -> None:
     found = await later("is cart down because of this?")
 
     assert found.text.startswith("**cart: its errors, latency, traffic are as usual")
@@ -330,7 +332,7 @@ async def test_a_share_is_called_error_rate_only_where_it_counts_failures(
         ),
     ],
 )
-async def test_a_figure_that_cannot_be_had_is_said_and_never_made_up(
+async def test_an_unavailable_figure_is_reported_and_never_invented(
     around: dict[str, Any], words: str
 ) -> None:
     assert words in (await later("memory of cart", **around)).text
@@ -363,7 +365,7 @@ async def test_an_order_becomes_a_card_of_a_declared_action(
         ("delete cart", 'no action "delete" is declared'),
     ],
 )
-async def test_an_order_that_is_not_declared_proposes_nothing(question: str, words: str) -> None:
+async def test_an_undeclared_action_proposes_nothing(question: str, words: str) -> None:
     found = await ordered(question)
 
     assert found.calls == []
@@ -383,7 +385,7 @@ async def test_an_order_that_is_not_declared_proposes_nothing(question: str, wor
         "should we restart checkout?",
     ],
 )
-async def test_what_only_speaks_of_an_action_orders_nothing(question: str) -> None:
+async def test_a_mention_of_an_action_is_not_an_order(question: str) -> None:
     proposed = (await ordered(question)).asked("core__propose_action")
 
     assert [one["action"] for one in proposed if one["action"] != "rollback-deploy"] == []
@@ -415,7 +417,7 @@ async def ordered(question: str, told: str = "") -> Investigation:
 
 
 @pytest.mark.parametrize("question", ["is billing ok?", "what about the new billing service"])
-async def test_an_unknown_name_is_said_and_no_other_product_is_reported_for_it(
+async def test_an_unknown_name_is_reported_and_no_other_product_replaces_it(
     question: str,
 ) -> None:
     found = await later(question)
@@ -424,7 +426,7 @@ async def test_an_unknown_name_is_said_and_no_other_product_is_reported_for_it(
     assert "Most likely cause" not in found.text
 
 
-async def test_who_is_on_call_is_the_line_beside_the_question() -> None:
+async def test_who_is_on_call_is_answered_from_the_questions_note() -> None:
     told = "Now\n- On call now: Mira Okafor (role on-call)."
 
     assert (await later("who is on call?", told=told)).text.startswith(
@@ -434,13 +436,13 @@ async def test_who_is_on_call_is_the_line_beside_the_question() -> None:
 
 
 @given(st.text(max_size=200))
-def test_any_text_has_two_intents_at_most_and_a_spelling(text: str) -> None:
+def test_any_text_has_at_most_two_intents_and_one_spelling(text: str) -> None:
     assert len(intents(text, PRODUCTS, later=True)) <= 2
     assert isinstance(spelled_out(text, PRODUCTS), str)
 
 
 @pytest.mark.parametrize("text", ["payments-db", "/v1/orders", '"Errros"', "v2.4.0", "cart"])
-def test_names_paths_and_quotations_stay_as_they_are_written(text: str) -> None:
+def test_names_paths_and_quotations_keep_their_spelling(text: str) -> None:
     assert spelled_out(text, PRODUCTS) == text.lower()
 
 

@@ -27,7 +27,7 @@ async def asked(
 
 
 @pytest.mark.parametrize("question", ["is checkout ok now?", "and is checkout fine?"])
-async def test_what_is_over_is_a_yes(question: str) -> None:
+async def test_a_recovered_product_is_over(question: str) -> None:
     found = await asked(question)
     first, second, *_ = found.text.split("\n\n")
 
@@ -42,17 +42,17 @@ async def test_what_is_over_is_a_yes(question: str) -> None:
     "question",
     ["is checkout still not ok?", "why is checkout slow?", "what is wrong with checkout?"],
 )
-async def test_what_asks_otherwise_gets_no_yes(question: str) -> None:
+async def test_another_question_gets_no_yes(question: str) -> None:
     found = await asked(question)
 
     assert "Yes" not in found.text
 
 
-async def test_what_goes_on_is_no_yes() -> None:
+async def test_ongoing_trouble_is_not_over() -> None:
     assert "Yes" not in (await asked("is checkout ok now?", over=False)).text
 
 
-async def test_where_something_could_not_be_read_there_is_no_yes() -> None:
+async def test_an_unread_source_prevents_a_yes() -> None:
     around = {"error_patterns": LookupError("down")}
     found = await asked("is checkout ok now?", around=around)
 
@@ -67,7 +67,7 @@ async def test_where_something_could_not_be_read_there_is_no_yes() -> None:
         ("14:30", "It is back to normal since 14:26 UTC, before the rollback was confirmed at 14:30 UTC."),
     ],
 )  # fmt: skip
-async def test_whether_it_helped_is_when_it_was_usual_again(at: str, words: str) -> None:
+async def test_whether_it_helped_is_answered_with_the_time_of_recovery(at: str, words: str) -> None:
     told = confirmed(at)
     found = await asked("did the rollback help?", told=told)
     _, claims = checked(found.text, found.evidence, {}, decisions_said(told))
@@ -78,25 +78,25 @@ async def test_whether_it_helped_is_when_it_was_usual_again(at: str, words: str)
     assert [one.note for one in claims if "after" in one.text and one.note] == []
 
 
-async def test_what_goes_on_after_it_is_not_seen_to_have_helped() -> None:
+async def test_ongoing_trouble_means_the_action_has_not_helped() -> None:
     found = await asked("did the rollback help?", told=confirmed("14:20"), over=False)
 
     assert found.text.startswith("**I see no sign that the rollback helped.**")
 
 
-async def test_what_was_done_a_minute_ago_is_too_young_to_tell() -> None:
+async def test_an_action_a_minute_ago_is_too_recent_to_judge() -> None:
     found = await asked("did the rollback help?", told=confirmed("14:34"), over=False)
 
     assert found.text.startswith("**It is too early to say whether the rollback helped.**")
 
 
-async def test_what_is_still_running_cannot_have_helped_yet() -> None:
+async def test_a_running_action_cannot_have_helped_yet() -> None:
     found = await asked("did the rollback help?", told=confirmed("14:20", "running"), over=False)
 
     assert found.text.startswith("**I cannot say whether it helped: a rollback of checkout was")
 
 
-async def test_what_is_usual_all_along_does_not_show_that_it_helped() -> None:
+async def test_a_product_that_was_always_normal_does_not_show_that_it_helped() -> None:
     found = await investigate(world(), "did the rollback help?", told=confirmed("14:00"))
 
     assert found.text.startswith(

@@ -47,7 +47,7 @@ def verdict(found: Investigation) -> object:
         pytest.param("ERROR no price for the item", 0, True, id="its own words"),
     ],
 )
-async def test_errors_that_many_write_are_weak_where_no_line_is_older(
+async def test_errors_of_many_products_are_weak_without_older_lines(
     example: str, before: int, is_cause: bool
 ) -> None:
     others = [row(product, REFUSED) for product in ("cart", "payments")]
@@ -63,7 +63,7 @@ async def test_errors_that_many_write_are_weak_where_no_line_is_older(
     [(0, "2026-04-07T14:12:00Z", False), (0, None, True), (900, "2026-04-07T14:12:00Z", True)],
     ids=["over, as at a start", "they go on", "over, and they are new"],
 )
-async def test_errors_that_are_over_are_weak_where_no_line_is_older(
+async def test_past_errors_are_weak_without_older_lines(
     before: int, until: str | None, is_cause: bool
 ) -> None:
     found = await asked(row("cart", "ERROR no such key", until=until), before=before)
@@ -75,7 +75,7 @@ async def test_errors_that_are_over_are_weak_where_no_line_is_older(
 @pytest.mark.parametrize(
     ("before", "named"), [(900, ["cart"]), (0, [])], ids=["new", "perhaps as old as the log"]
 )
-async def test_where_no_product_is_named_a_few_new_errors_tell_whom_to_look_at(
+async def test_a_general_question_with_a_few_new_errors_names_where_to_look(
     before: int, named: list[str]
 ) -> None:
     lines = dict.fromkeys(PRODUCTS, f"{before}/500")
@@ -88,7 +88,7 @@ async def test_where_no_product_is_named_a_few_new_errors_tell_whom_to_look_at(
 
 
 @pytest.mark.parametrize("level", ["error", "warn"])
-async def test_complaints_that_no_longer_come_are_no_trouble(level: str) -> None:
+async def test_complaints_that_stopped_are_not_trouble(level: str) -> None:
     gone = row("cart", REFUSED, level=level, change="gone", before=400, after=0, expected=60.0)
     found = await asked(gone, before=900)
 
@@ -105,5 +105,5 @@ async def test_complaints_that_no_longer_come_are_no_trouble(level: str) -> None
         ("is adservice slow?", "adservice"),
     ],
 )
-def test_common_word_is_no_misspelt_product(text: str, subject: str) -> None:
+def test_common_word_is_not_a_misspelt_product(text: str, subject: str) -> None:
     assert understand(text, ("adservice", "cartservice"), None).subject == subject

@@ -45,7 +45,9 @@ async def asked(
         ("between 09:20 and 09:30", "failed from"),
     ],
 )
-async def test_trouble_is_reported_in_full_wherever_the_range_begins(when: str, fail: str) -> None:
+async def test_trouble_is_reported_completely_for_any_start_of_the_range(
+    when: str, fail: str
+) -> None:
     found = await asked(f"why is checkout slow {when}?")
 
     assert (
@@ -58,14 +60,14 @@ async def test_trouble_is_reported_in_full_wherever_the_range_begins(when: str, 
     assert found.marks == ()
 
 
-async def test_a_deploy_before_the_onset_is_blamed_however_late_the_range_begins() -> None:
+async def test_a_deploy_before_the_onset_is_blamed_for_any_start_of_the_range() -> None:
     shipped = deploy("checkout", "2026-11-23T09:03:00Z", "v2.4.0")
     found = await asked("why is checkout slow since 09:30?", deploys=[shipped])
 
     assert "Most likely cause: the deploy of checkout v2.4.0 at 09:03 UTC." in found.text
 
 
-async def test_what_was_over_before_the_range_began_is_not_told_as_going_on() -> None:
+async def test_trouble_that_ended_before_the_range_is_not_reported_as_current() -> None:
     def over(when: datetime) -> Minute:
         return ill(when) if when < at("09:39:16") else Minute()
 
@@ -74,7 +76,7 @@ async def test_what_was_over_before_the_range_began_is_not_told_as_going_on() ->
     assert "Nothing is wrong with checkout" in found.text
 
 
-async def test_an_all_clear_says_which_trouble_would_pass_for_usual() -> None:
+async def test_an_all_clear_says_which_trouble_would_look_normal() -> None:
     found = await asked("is checkout ok since 08:40?", at("09:00"))
 
     assert "Nothing is wrong with checkout" in found.text
@@ -82,7 +84,7 @@ async def test_an_all_clear_says_which_trouble_would_pass_for_usual() -> None:
     assert found.marks == ()
 
 
-async def test_every_figure_that_moved_is_reported_where_it_is_too_little_to_blame() -> None:
+async def test_every_changed_figure_is_reported_when_it_is_too_small_to_blame() -> None:
     def a_little(when: datetime) -> Minute:
         return Minute(0.146, 0.0056) if when >= at("09:20") else Minute()
 
@@ -103,7 +105,7 @@ async def test_every_figure_that_moved_is_reported_where_it_is_too_little_to_bla
     ],
     ids=["before, in another minute", "in the same minute", "after"],
 )
-async def test_the_onset_of_the_first_sentence_is_that_of_the_figure_it_names(
+async def test_the_first_sentences_onset_is_of_the_figure_it_names(
     pool_since: str, said: str
 ) -> None:
     slow = moved("checkout", "latency", "2026-04-07T14:10:20Z")
@@ -114,7 +116,7 @@ async def test_the_onset_of_the_first_sentence_is_that_of_the_figure_it_names(
     assert f"The trouble seems to begin in checkout {said}; the reason is not known." in found.text
 
 
-async def test_what_moved_first_is_reported_right_after_what_was_asked_about() -> None:
+async def test_the_first_change_follows_the_asked_products_figure() -> None:
     rows = [
         moved("checkout", "latency", "2026-04-07T14:10:00Z"),
         moved("checkout", "errors", "2026-04-07T14:10:00Z", worst=0.5),

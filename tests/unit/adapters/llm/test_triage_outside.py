@@ -23,7 +23,7 @@ async def bounded(question: str, **more: object) -> Investigation:
         "who deployed billing yesterday?",
     ],
 )
-async def test_another_channels_product_is_said_and_nothing_is_looked_at(question: str) -> None:
+async def test_another_channels_product_is_named_and_nothing_is_read(question: str) -> None:
     found = await bounded(question)
 
     assert found.text.startswith(NOT_OURS)
@@ -33,7 +33,7 @@ async def test_another_channels_product_is_said_and_nothing_is_looked_at(questio
     assert found.marks == ()
 
 
-async def test_logs_of_no_one_known_are_not_another_products() -> None:
+async def test_logs_of_an_unknown_name_are_not_another_products() -> None:
     found = await bounded("show me the logs of orders")
 
     assert '"orders" is not one of' in found.text
@@ -44,7 +44,7 @@ async def test_logs_of_no_one_known_are_not_another_products() -> None:
     "question",
     ["show the logs for today", "search the logs for timeouts", "what changed in staging?"],
 )
-async def test_a_time_a_symptom_or_a_place_is_no_name(question: str) -> None:
+async def test_a_time_a_symptom_or_a_place_is_not_a_name(question: str) -> None:
     found = await bounded(question)
 
     assert "is not one of" not in found.text
@@ -55,7 +55,7 @@ async def test_a_time_a_symptom_or_a_place_is_no_name(question: str) -> None:
     "question",
     ["why is the tax service failing?", "is tax service ok?", "errors of our tax microservice"],
 )
-async def test_a_service_that_is_no_product_here_is_reported_before_the_rest(question: str) -> None:
+async def test_an_unknown_service_is_reported_first(question: str) -> None:
     found = await bounded(question)
 
     assert found.text.startswith('"tax" is not one of this channel\'s products')
@@ -71,14 +71,14 @@ async def test_a_service_that_is_no_product_here_is_reported_before_the_rest(que
         "why does the service account fail?",
     ],
 )
-async def test_a_word_before_service_may_be_no_name(question: str) -> None:
+async def test_a_word_before_service_may_not_be_a_name(question: str) -> None:
     found = await bounded(question)
 
     assert "is not one of" not in found.text
 
 
 @pytest.mark.parametrize("question", ["can you search for what fails?", "search the logs please"])
-async def test_a_word_that_is_also_a_products_name_elsewhere_is_a_word(question: str) -> None:
+async def test_a_common_word_that_is_a_product_elsewhere_is_a_word(question: str) -> None:
     found = await investigate(world(SLOW), question, elsewhere=("search",))
 
     assert "is not one of" not in found.text
@@ -88,7 +88,7 @@ async def test_a_word_that_is_also_a_products_name_elsewhere_is_a_word(question:
 @pytest.mark.parametrize(
     "question", ["why are orders failing?", "is the database slow?", "what changed in orders?"]
 )
-async def test_a_name_no_one_knows_stops_no_investigation_and_is_said_first(question: str) -> None:
+async def test_an_unknown_name_stops_no_investigation_and_is_reported_first(question: str) -> None:
     found = await bounded(question)
 
     assert "is not one of this channel's products" in found.text.splitlines()[0]
@@ -96,27 +96,27 @@ async def test_a_name_no_one_knows_stops_no_investigation_and_is_said_first(ques
     assert "checkout" in found.text.partition("\n")[2]
 
 
-async def test_what_asks_for_ones_own_trouble_is_looked_into_whoever_else_is_named() -> None:
+async def test_a_question_about_ones_own_trouble_is_investigated_despite_another_name() -> None:
     found = await bounded("why is it slow since billing was deployed?")
 
     assert found.text.startswith(f"{NOT_OURS}, so this answer covers those.")
     assert "checkout" in found.text.partition("\n")[2]
 
 
-async def test_ones_own_product_is_asked_about_whoever_else_is_named() -> None:
+async def test_ones_own_product_is_answered_despite_another_name() -> None:
     found = await bounded("is billing what makes checkout slow?")
 
     assert "is not one of" not in found.text
 
 
-async def test_a_follow_up_to_another_channels_product_is_not_answered_of_ones_own() -> None:
+async def test_a_follow_up_on_another_channels_product_is_not_answered_with_ones_own() -> None:
     found = await bounded("show me the logs", before=["why is billing slow?"])
 
     assert found.text.startswith(NOT_OURS)
     assert found.calls == []
 
 
-async def test_where_all_may_be_read_it_is_looked_at_with_a_word_about_it() -> None:
+async def test_a_channel_that_reads_all_products_investigates_with_a_notice() -> None:
     slow = world([moved("billing", "latency", "2026-04-07T14:10:00Z")])
     found = await investigate(
         slow, "why is billing slow?", elsewhere=("Billing-other",), reads_all=True
@@ -127,20 +127,20 @@ async def test_where_all_may_be_read_it_is_looked_at_with_a_word_about_it() -> N
     assert "begin in billing" in found.text
 
 
-async def test_where_all_may_be_read_an_unknown_name_is_never_called_well() -> None:
+async def test_an_unknown_name_is_never_called_healthy() -> None:
     found = await investigate(world(), "is orders fine?", reads_all=True)
 
     assert "Nothing is wrong" not in found.text
     assert "You asked about orders: no metrics of its own were found [E1]." in found.text
 
 
-async def test_where_all_may_be_read_a_part_of_the_system_is_no_product() -> None:
+async def test_a_part_of_the_system_is_not_a_product() -> None:
     found = await investigate(world(SLOW), "is the database slow?", reads_all=True)
 
     assert all("product" not in one for one in found.asked("core__sweep_metrics"))
 
 
-async def test_where_all_may_be_read_logs_are_those_that_were_asked_for() -> None:
+async def test_a_channel_that_reads_all_products_shows_the_requested_logs() -> None:
     found = await investigate(world(SLOW), "show me the logs of database", reads_all=True)
 
     assert [one["product"] for one in found.asked("core__get_logs")] == ["database"]

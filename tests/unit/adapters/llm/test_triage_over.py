@@ -43,7 +43,7 @@ async def asked(question: str, now: datetime) -> Investigation:
     return await investigate(tools, question, PRODUCTS, TOOLS, now=now)
 
 
-async def test_what_is_over_is_said_first_and_nothing_is_proposed() -> None:
+async def test_recovered_trouble_is_reported_first_without_a_proposal() -> None:
     found = await asked("is checkout fixed?", at(9, 41, 48))
 
     assert found.text.startswith(
@@ -58,7 +58,7 @@ async def test_what_is_over_is_said_first_and_nothing_is_proposed() -> None:
     assert found.marks == ()
 
 
-async def test_of_a_time_that_is_past_nothing_is_said_of_now() -> None:
+async def test_a_past_range_says_nothing_about_now() -> None:
     found = await asked("was checkout slow between 09:00 and 09:42?", at(9, 58))
 
     assert (
@@ -71,7 +71,7 @@ async def test_of_a_time_that_is_past_nothing_is_said_of_now() -> None:
     assert found.marks == ()
 
 
-async def test_what_goes_on_has_no_end_and_is_proposed_for() -> None:
+async def test_ongoing_trouble_has_no_end_and_gets_a_proposal() -> None:
     found = await asked("why is checkout slow?", at(9, 28))
 
     assert found.text.startswith("**Most likely cause: the deploy of checkout v2.4.0")
@@ -91,7 +91,7 @@ async def test_what_goes_on_has_no_end_and_is_proposed_for() -> None:
         ("why is checkout slow?", at(9, 44, 45)),
     ],
 )
-async def test_requests_that_fail_no_more_are_not_told_in_the_present(
+async def test_requests_that_stopped_failing_are_not_reported_in_the_present(
     question: str, now: datetime
 ) -> None:
     found = await asked(question, now)
@@ -101,7 +101,7 @@ async def test_requests_that_fail_no_more_are_not_told_in_the_present(
 
 
 @pytest.mark.parametrize("question", ["why is web slow?", "why is checkout slow?"])
-async def test_who_is_in_trouble_now_comes_before_who_was(question: str) -> None:
+async def test_current_trouble_comes_before_past_trouble(question: str) -> None:
     found = await asked(question, at(9, 44, 45))
 
     assert "trouble seems to begin in web since 09:42 UTC" in found.text
@@ -111,7 +111,7 @@ async def test_who_is_in_trouble_now_comes_before_who_was(question: str) -> None
     )
 
 
-async def test_anyone_who_is_asked_about_comes_first_where_it_moved_too_little_to_blame() -> None:
+async def test_the_asked_product_comes_first_even_with_a_small_change() -> None:
     shifts = [
         moved("checkout", "latency", ONSET, **HEALED),
         moved("checkout", "errors", ONSET, worst=0.9, **HEALED),
@@ -125,7 +125,7 @@ async def test_anyone_who_is_asked_about_comes_first_where_it_moved_too_little_t
     assert "Most likely cause" not in found.text
 
 
-async def test_a_called_product_that_is_well_again_explains_nothing_that_goes_on() -> None:
+async def test_a_recovered_dependency_does_not_explain_ongoing_trouble() -> None:
     shifts = [
         moved("checkout", "latency", ONSET),
         moved("payments", "latency", ONSET, worst=9.0, **HEALED),
@@ -160,7 +160,7 @@ LINE = {
     ids=["all usual", "another figure is not", "another of its kind is not", "no more samples",
          "errors come", "errors come no more", "spans tell no time", "a pod is ill"],
 )  # fmt: skip
-async def test_it_is_over_only_where_all_that_counts_is(
+async def test_trouble_is_over_only_when_every_relevant_signal_recovered(
     shifts: Sequence[Mapping[str, object]], around: Mapping[str, object], is_over: bool
 ) -> None:
     rows = [
@@ -174,7 +174,7 @@ async def test_it_is_over_only_where_all_that_counts_is(
     assert (found.asked("core__propose_action") == []) is is_over
 
 
-async def test_a_card_that_is_open_for_what_is_over_is_pointed_to_with_that() -> None:
+async def test_an_open_card_for_recovered_trouble_is_linked_with_that_notice() -> None:
     rows = [moved("checkout", "latency", ONSET, **HEALED)]
     note = "- Proposal p-7 (rollback-deploy checkout {'version': 'v1'}): pending until 14:40 UTC; do not propose it again."
     row = deploy("checkout", "2026-04-07T14:09:00Z")
@@ -186,14 +186,14 @@ async def test_a_card_that_is_open_for_what_is_over_is_pointed_to_with_that() ->
     )
 
 
-async def test_saturation_that_is_over_is_reported_in_the_past() -> None:
+async def test_past_saturation_is_reported_in_the_past() -> None:
     full = moved("checkout", "pool", ONSET, worst=0.99, **HEALED)
     found = await investigate(world([full]))
 
     assert "Most likely cause: checkout was saturated from 14:10 UTC (pool)." in found.text
 
 
-async def test_one_usual_sample_is_reported_and_is_no_end() -> None:
+async def test_one_normal_sample_is_reported_and_is_not_a_recovery() -> None:
     row = moved("checkout", "errors", ONSET, worst=0.9, last=0.21)
     found = await investigate(world([row]))
 
@@ -202,7 +202,7 @@ async def test_one_usual_sample_is_reported_and_is_no_end() -> None:
     assert found.marks == ()
 
 
-async def test_errors_that_come_no_more_are_reported_as_that() -> None:
+async def test_errors_that_stopped_are_reported_as_stopped() -> None:
     around = {"error_patterns": {"changes": [{**LINE, "until": "2026-04-07T14:29:00Z"}]}}
     found = await investigate(world(around=around))
 

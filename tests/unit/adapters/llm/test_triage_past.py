@@ -24,7 +24,7 @@ ONSET = "2026-04-07T08:10:00Z"
         ),
     ],
 )
-async def test_an_all_clear_of_a_past_time_says_of_which(question: str, first: str) -> None:
+async def test_an_all_clear_of_a_past_time_names_the_time(question: str, first: str) -> None:
     found = await investigate(world(), question)
 
     assert found.text.startswith("**Nothing was wrong with checkout")
@@ -34,14 +34,14 @@ async def test_an_all_clear_of_a_past_time_says_of_which(question: str, first: s
 
 
 @pytest.mark.parametrize("question", ["is checkout slow?", "is checkout slow since 14:00?"])
-async def test_of_the_time_up_to_now_no_range_is_reported(question: str) -> None:
+async def test_a_range_up_to_now_is_not_named(question: str) -> None:
     found = await investigate(world(), question)
 
     assert found.text.startswith("**Nothing is wrong with checkout, as far as I can see.**")
     assert "If it is slow now" in found.text
 
 
-async def test_a_cause_of_a_past_time_is_reported_as_that() -> None:
+async def test_a_cause_of_a_past_time_names_the_time() -> None:
     shifts = [moved("checkout", "latency", ONSET), moved("checkout", "errors", ONSET, worst=0.6)]
     row = deploy("checkout", "2026-04-07T08:09:00Z")
     found = await investigate(world(shifts, [row]), "why was checkout slow at 08:30?")
@@ -52,7 +52,7 @@ async def test_a_cause_of_a_past_time_is_reported_as_that() -> None:
     ) in found.text
 
 
-async def test_for_a_past_time_nothing_is_proposed_and_nothing_is_reported_now() -> None:
+async def test_a_past_time_gets_no_proposal_and_no_current_state() -> None:
     shifts = [moved("checkout", "latency", ONSET), moved("checkout", "errors", ONSET, worst=0.6)]
     played = world(shifts, [deploy("checkout", "2026-04-07T08:09:00Z")])
     found = await investigate(played, "why was checkout slow at 08:30?")
@@ -69,7 +69,7 @@ async def test_for_a_past_time_nothing_is_proposed_and_nothing_is_reported_now()
     )
 
 
-async def test_since_when_of_a_past_time_shows_no_state_of_now() -> None:
+async def test_since_when_of_a_past_time_shows_no_current_state() -> None:
     shifts = [moved("checkout", "latency", ONSET), moved("checkout", "errors", ONSET, worst=0.6)]
     before = ("why was checkout slow at 08:30?",)
     found = await investigate(world(shifts), "since when?", before=before)
@@ -77,14 +77,14 @@ async def test_since_when_of_a_past_time_shows_no_state_of_now() -> None:
     assert found.text.startswith("**checkout: from 08:10 UTC.**")
 
 
-async def test_too_little_of_a_past_time_is_reported_as_that() -> None:
+async def test_too_small_a_change_of_a_past_time_names_the_time() -> None:
     shifts = [moved("checkout", "latency", ONSET, score=2.0, worst=0.3, beyond_all_before=False)]
     found = await investigate(world(shifts), "was checkout slow at 08:30?")
 
     assert "between 08:00 and 09:00 UTC" in found.text.splitlines()[0]
 
 
-async def test_a_time_before_the_data_is_reported_as_that_and_not_as_a_wrong_name() -> None:
+async def test_a_time_before_the_data_is_not_reported_as_a_wrong_name() -> None:
     gone = {"sweep_metrics": {"shifts": [], "within": {}, "without": ["checkout", "cart"]}}
     found = await investigate(world(around=gone), "why is checkout slow at 15:05?")
 
@@ -95,7 +95,7 @@ async def test_a_time_before_the_data_is_reported_as_that_and_not_as_a_wrong_nam
     assert "no metrics of its own were found" not in found.text
 
 
-async def test_another_product_than_was_asked_about_is_reported_with_the_time() -> None:
+async def test_another_product_than_the_asked_one_is_reported_with_the_time() -> None:
     shifts = [moved("cart", "latency", ONSET), moved("cart", "errors", ONSET, worst=0.6)]
     found = await investigate(world(shifts), "was checkout ok at 08:30?")
 
@@ -105,7 +105,7 @@ async def test_another_product_than_was_asked_about_is_reported_with_the_time() 
 
 
 @pytest.mark.parametrize("question", ["since 2 minutes", "in the last 3 minutes", "since 14:33"])
-async def test_a_time_too_short_to_look_at_is_said_to_be_looked_at_as_five_minutes(
+async def test_a_short_range_is_reported_as_checked_for_five_minutes(
     question: str,
 ) -> None:
     found = await investigate(world(), f"is checkout slow {question}?")
@@ -117,7 +117,7 @@ async def test_a_time_too_short_to_look_at_is_said_to_be_looked_at_as_five_minut
 
 
 @pytest.mark.parametrize("question", ["since yesterday", "between 13:30 and 13:32", "at 11:00"])
-async def test_the_time_that_is_assumed_bears_no_mark(question: str) -> None:
+async def test_an_assumed_time_gets_no_mark(question: str) -> None:
     told = f"Now\n- {in_zone('Europe/Berlin')}"
     asked = f"is checkout slow {question}?"
     found = await investigate(world(), asked, told=told)

@@ -16,7 +16,7 @@ async def asked(question: str, **more: object) -> Investigation:
     return await investigate(world(SHIFTS, [DEPLOYED], within=ALL, **more), question)  # type: ignore[arg-type]
 
 
-async def test_a_cause_from_after_the_point_asked_about_is_reported_as_later() -> None:
+async def test_a_cause_after_the_asked_point_is_reported_as_later() -> None:
     found = await asked("what was wrong with checkout at 13:50 UTC?")
     first, shown, second, *_ = found.text.split("\n\n")
 
@@ -32,7 +32,7 @@ async def test_a_cause_from_after_the_point_asked_about_is_reported_as_later() -
 
 
 @pytest.mark.parametrize("when", ["at 14:20 UTC", "around 14:20", "at 2026-04-07T14:20Z"])
-async def test_what_was_under_way_at_that_point_is_reported_first_with_the_minutes_looked_at(
+async def test_trouble_at_the_asked_point_comes_first_with_the_checked_minutes(
     when: str,
 ) -> None:
     found = await asked(f"what was wrong with checkout {when}?")
@@ -45,7 +45,7 @@ async def test_what_was_under_way_at_that_point_is_reported_first_with_the_minut
     assert found.marks == ()
 
 
-async def test_a_point_just_before_the_onset_is_not_called_usual() -> None:
+async def test_a_point_just_before_the_onset_is_not_called_normal() -> None:
     found = await asked("what was wrong with checkout at 14:09 UTC?")
 
     assert found.text.startswith(
@@ -53,7 +53,7 @@ async def test_a_point_just_before_the_onset_is_not_called_usual() -> None:
     )
 
 
-async def test_what_was_over_by_then_was_usual_then() -> None:
+async def test_trouble_that_ended_before_the_point_was_normal_then() -> None:
     rows = [{**row, "until": "2026-04-07T14:14:00Z", "last": 0.2} for row in SHIFTS]
     found = await investigate(world(rows, [DEPLOYED]), "was checkout ok at 14:25 UTC?")
 
@@ -64,7 +64,7 @@ async def test_what_was_over_by_then_was_usual_then() -> None:
     )
 
 
-async def test_a_point_without_samples_is_not_measured_and_never_usual() -> None:
+async def test_a_point_without_samples_is_unmeasured_and_never_normal() -> None:
     gap = {
         "product": "checkout",
         "roles": "errors latency",
@@ -85,7 +85,7 @@ async def test_a_range_names_no_point() -> None:
     assert found.text.startswith("**Between 13:45 and 14:30 UTC, most likely cause")
 
 
-async def test_what_moved_a_little_then_is_not_called_usual() -> None:
+async def test_a_small_change_at_the_point_is_not_called_normal() -> None:
     faint = moved("checkout", "cpu", "2026-04-07T13:40:00Z", score=1.0, worst=0.21)
     found = await investigate(
         world([*SHIFTS, faint], [DEPLOYED], within=ALL), "was checkout ok at 13:50 UTC?"
@@ -97,7 +97,7 @@ async def test_what_moved_a_little_then_is_not_called_usual() -> None:
     assert line in found.text
 
 
-async def test_where_no_one_is_named_each_is_reported() -> None:
+async def test_a_general_question_reports_each_product() -> None:
     found = await asked("what was wrong at 13:50 UTC?")
 
     assert found.text.startswith(

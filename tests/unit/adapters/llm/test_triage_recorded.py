@@ -129,9 +129,7 @@ async def test_the_bad_deploy_is_found_and_its_rollback_proposed(question: str) 
     assert (proposed["product"], proposed["params"]) == ("checkout", {"version": "v2.3.7"})
 
 
-async def test_a_bad_deploy_of_another_is_reported_and_not_proposed_to_whoever_asks_of_a_calm_one() -> (
-    None
-):
+async def test_another_products_bad_deploy_is_reported_and_not_proposed_for_a_calm_one() -> None:
     found = await look_into("incident-checkout", "payments?")
 
     assert found.text.startswith(
@@ -150,7 +148,7 @@ async def test_the_saturated_database_is_found_and_nothing_is_proposed(question:
 
 
 @pytest.mark.parametrize("question", PHRASINGS)
-async def test_on_a_quiet_day_nothing_is_blamed(question: str) -> None:
+async def test_a_quiet_day_has_no_suspect(question: str) -> None:
     found = await look_into("incident-quiet", question)
 
     assert found.text.startswith("**Nothing is wrong with")
@@ -161,9 +159,7 @@ async def test_on_a_quiet_day_nothing_is_blamed(question: str) -> None:
     ("number", "product"),
     [(1, "checkout"), (2, "payments-db"), (11, "checkout"), (11, "orders-db"), (50, "pricing")],
 )
-async def test_a_quiet_day_with_errors_of_a_new_kind_is_no_all_clear(
-    number: int, product: str
-) -> None:
+async def test_a_quiet_day_with_new_errors_is_not_an_all_clear(number: int, product: str) -> None:
     at = [(NOW - timedelta(seconds=20 + n * 1500 / number)).timestamp() for n in range(number)]
     lines = [LogLine(int(s * 1e9), "error", "h1", f"ledger {s:.0f} out of step") for s in at]
     found = await look_into("incident-quiet", "is checkout fine?", product, lines)
@@ -174,7 +170,7 @@ async def test_a_quiet_day_with_errors_of_a_new_kind_is_no_all_clear(
     assert found.marks == ()
 
 
-async def test_errors_that_come_every_day_leave_a_quiet_day_quiet() -> None:
+async def test_daily_errors_keep_a_quiet_day_quiet() -> None:
     hours = [(NOW - timedelta(hours=n)).timestamp() - 60 for n in range(24)]
     lines = [LogLine(int(s * 1e9), "error", "h1", f"ledger {s:.0f} out of step") for s in hours]
     found = await look_into("incident-quiet", "is checkout fine?", "checkout", lines)
@@ -182,7 +178,7 @@ async def test_errors_that_come_every_day_leave_a_quiet_day_quiet() -> None:
     assert found.text.startswith("**Nothing is wrong with")
 
 
-async def test_what_stands_around_the_cause_is_reported_the_most_helpful_first() -> None:
+async def test_the_context_of_a_cause_is_reported_most_helpful_first() -> None:
     deployed = await look_into("incident-checkout", "why is checkout slow?")
     saturated = await look_into("incident-payments", "why is checkout slow?")
     quiet = await look_into("incident-quiet", "why is checkout slow?")

@@ -32,7 +32,7 @@ async def asked(
     ids=["ended", "a hole", "down"],
 )
 @pytest.mark.parametrize("question", ["is checkout ok?", "what is wrong?"])
-async def test_what_was_not_measured_is_reported_and_forbids_the_all_clear(
+async def test_an_unmeasured_signal_is_reported_and_prevents_the_all_clear(
     gap: Mapping[str, object], words: str, question: str
 ) -> None:
     found = await asked(gap, question)
@@ -46,26 +46,26 @@ async def test_what_was_not_measured_is_reported_and_forbids_the_all_clear(
 
 
 @pytest.mark.parametrize("gap", [ENDED, DOWN], ids=["ended", "down"])
-async def test_what_goes_on_unmeasured_is_the_first_sentence(gap: Mapping[str, object]) -> None:
+async def test_an_ongoing_gap_is_the_first_sentence(gap: Mapping[str, object]) -> None:
     found = await asked(gap)
 
     assert found.text.startswith("You asked about checkout: ")
 
 
-async def test_a_hole_that_is_over_stands_behind_what_was_seen() -> None:
+async def test_a_past_gap_comes_after_the_findings() -> None:
     found = await asked(HOLE)
 
     assert found.text.startswith("**I found no clear failure, but I cannot rule one")
 
 
-async def test_of_another_product_it_is_told_and_forbids_nothing() -> None:
+async def test_another_products_gap_is_reported_and_prevents_nothing() -> None:
     found = await asked({**DOWN, "product": "cart"})
 
     assert found.text.startswith("**Nothing is wrong with checkout, as far as I can see.**")
     assert "- cart: a metrics target is unreachable since 14:33 UTC (up) [E1]" in found.text
 
 
-async def test_a_product_whose_samples_all_ended_has_metrics_of_its_own() -> None:
+async def test_a_product_whose_samples_all_ended_still_has_metrics() -> None:
     within = {"cart": "errors latency traffic"}
     found = await asked(ENDED, within=within)
 
@@ -73,7 +73,7 @@ async def test_a_product_whose_samples_all_ended_has_metrics_of_its_own() -> Non
     assert "neither latency nor errors" not in found.text
 
 
-async def test_a_cause_is_reported_with_what_was_not_measured_since() -> None:
+async def test_a_cause_is_reported_with_the_signals_unmeasured_since() -> None:
     slow = moved("checkout", "latency", "2026-04-07T14:10:00Z")
     found = await asked(ENDED, shifts=[slow])
 
@@ -81,7 +81,7 @@ async def test_a_cause_is_reported_with_what_was_not_measured_since() -> None:
     assert "Caveat: checkout: no samples of its errors, latency after 14:28 UTC" in found.text
 
 
-async def test_of_a_product_without_any_data_no_failure_is_not_what_is_said() -> None:
+async def test_a_product_without_any_data_is_not_reported_as_without_failure() -> None:
     sweep = {"shifts": [], "within": {}, "without": ["ghost"], "products": ["ghost"]}
     found = await investigate(
         world(around={"sweep_metrics": sweep, "sweep_logs": {"changes": [], "lines": {}}}),
@@ -95,7 +95,7 @@ async def test_of_a_product_without_any_data_no_failure_is_not_what_is_said() ->
     assert stated["verdict"] == "unknown"
 
 
-async def test_without_a_deploy_source_no_deploys_is_not_said() -> None:
+async def test_a_missing_deploy_source_is_not_reported_as_no_deploys() -> None:
     none = {"deploys": [], "total_matches": 0, "notes": [NO_SOURCE]}
     found = await investigate(world(around={"get_recent_deploys": none}), "is checkout ok?")
 
@@ -110,7 +110,7 @@ async def test_without_a_deploy_source_no_deploys_is_not_said() -> None:
         ("what was deployed?", "Not all deploys could be read, because 1 source does not answer."),
     ],
 )
-async def test_a_deploy_source_that_fails_is_told_and_forbids_the_all_clear(
+async def test_a_failing_deploy_source_is_reported_and_prevents_the_all_clear(
     question: str, words: str
 ) -> None:
     note = f"{UNREAD}, because 1 source does not answer"

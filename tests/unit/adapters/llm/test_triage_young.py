@@ -32,7 +32,7 @@ async def asked(question: str) -> Investigation:
 
 
 @pytest.mark.parametrize("question", ["why is checkout slow?", "is web slow?"])
-async def test_how_a_rate_begins_is_no_rise(question: str) -> None:
+async def test_a_rates_first_values_are_not_a_rise(question: str) -> None:
     found = await asked(question)
 
     assert "when its data began" not in found.text
@@ -41,14 +41,14 @@ async def test_how_a_rate_begins_is_no_rise(question: str) -> None:
     assert "not enough history to compare" in found.text
 
 
-async def test_what_is_measured_but_young_is_not_called_missing() -> None:
+async def test_a_measured_young_signal_is_not_called_missing() -> None:
     found = await asked("why do payments time out?")
 
     assert "web: not enough history to compare" in found.text
     assert "none of web" not in found.text
 
 
-async def test_no_one_is_the_first_to_look_at_for_its_traffic_alone() -> None:
+async def test_traffic_alone_makes_no_product_the_first_to_check() -> None:
     row = {"product": "web", "role": "traffic", "signal": "requests", "unit": "per second"}
     row |= {"first": 29.0, "now": 128.0, "direction": "up", "size": 60.0}  # type: ignore[dict-item]
     swept = {"shifts": [], "within": {}, "too_short": {"checkout": "latency", "web": "traffic"}}
@@ -70,7 +70,7 @@ def unnamed(signal: str) -> Mapping[str, object]:
     [(["feku"], False), (["feku", "burn"], True)],
     ids=["one alone may be good news", "two at once hardly are"],
 )
-async def test_whom_to_look_at_by_signals_without_a_name(signals: list[str], named: bool) -> None:
+async def test_signals_without_a_name_decide_where_to_look(signals: list[str], named: bool) -> None:
     swept = {"shifts": [], "within": {}, "too_short": {"checkout": "other"}}
     standing = [unnamed(signal) for signal in signals]
     told = world(around={"sweep_metrics": {**swept, "standing": standing}})
@@ -90,7 +90,7 @@ def slower(product: str, now: float) -> Mapping[str, object]:
     [(1.9, "payments"), (0.3, "checkout")],
     ids=["the called one explains it", "the called one grew far less"],
 )
-async def test_of_young_data_the_deepest_that_explains_the_growth_comes_first(
+async def test_the_deepest_young_product_that_explains_the_growth_comes_first(
     callee_s: float, first: str
 ) -> None:
     young = dict.fromkeys(("checkout", "payments"), "latency")

@@ -43,7 +43,7 @@ async def _one_round(provider: ClosableProvider) -> list[StreamChunk]:
 @pytest.mark.parametrize("name", known())
 @settings(max_examples=40)
 @given(key=KEYS)
-def test_no_key_ends_in_anything_but_an_error_chunk(name: str, key: str) -> None:
+def test_any_key_ends_in_an_error_chunk_only(name: str, key: str) -> None:
     provider = create(ProviderConfig(name, api_key=key, base_url=NOWHERE, model="m"))
     chunks = asyncio.run(_one_round(provider))
     assert isinstance(chunks[-1], ErrorChunk)
@@ -54,7 +54,7 @@ def test_no_key_ends_in_anything_but_an_error_chunk(name: str, key: str) -> None
 @pytest.mark.parametrize("field", ["access_key_id", "secret_access_key", "session_token", "region"])
 @settings(max_examples=25)
 @given(key=KEYS)
-def test_neither_does_a_part_of_an_aws_key(field: str, key: str) -> None:
+def test_any_part_of_an_aws_key_ends_in_an_error_chunk_only(field: str, key: str) -> None:
     config = ProviderConfig("bedrock", base_url=NOWHERE, model="m", extra={**AWS, field: key})
     assert isinstance(asyncio.run(_one_round(create(config)))[-1], ErrorChunk)
 
@@ -62,7 +62,7 @@ def test_neither_does_a_part_of_an_aws_key(field: str, key: str) -> None:
 @pytest.mark.parametrize("name", known())
 @settings(max_examples=60)
 @given(address=ADDRESSES)
-def test_no_address_ends_the_start(name: str, address: str) -> None:
+def test_no_address_breaks_the_start(name: str, address: str) -> None:
     provider = create(ProviderConfig(name, api_key="k", base_url=address))
     assert provider.unavailable_reason is None or provider.unavailable_reason.isprintable()
     asyncio.run(provider.aclose())
@@ -74,7 +74,7 @@ def test_no_address_ends_the_start(name: str, address: str) -> None:
     [f"http://me:{PASSWORD}@127.0.0.1:9", f"me:{PASSWORD}@127.0.0.1:9", f"https://{PASSWORD}@h",
      f"http://me:{PASSWORD}@[bad", f"ftp://me:{PASSWORD}@h"],
 )  # fmt: skip
-def test_an_address_with_a_password_is_refused_and_not_repeated(name: str, address: str) -> None:
+def test_an_address_with_a_password_is_refused_without_an_echo(name: str, address: str) -> None:
     provider = create(ProviderConfig(name, api_key="k", base_url=address, model="m"))
     (end,) = asyncio.run(_one_round(provider))
     assert isinstance(end, ErrorChunk)

@@ -50,14 +50,14 @@ def test_times_are_read_in_the_askers_zone(text: str, zone: str, start: str, end
         ("Nowhere/Land", "times are in UTC"),
     ],
 )
-def test_the_zone_taken_is_said(zone: str, words: str) -> None:
+def test_the_used_zone_is_reported(zone: str, words: str) -> None:
     found = window_in("between 13:30 and 13:40", NOW, zone)
 
     assert found is not None
     assert found.assumed == (words,)
 
 
-def test_nothing_is_assumed_where_nothing_was_left_open() -> None:
+def test_a_complete_time_has_no_assumption() -> None:
     lasting, told = (
         window_in(text, NOW, "") for text in ("last 2h", "between 13:30 and 13:40 utc")
     )
@@ -81,7 +81,7 @@ def test_nothing_is_assumed_where_nothing_was_left_open() -> None:
         (datetime(2026, 10, 25, 0, 50, tzinfo=UTC), "since 02:30", "25 00:29", "25 00:50"),
     ],
 )
-def test_clocks_that_change_are_borne(now: datetime, text: str, start: str, end: str) -> None:
+def test_clock_changes_are_accepted(now: datetime, text: str, start: str, end: str) -> None:
     assert window(text, now=now) == (start, end)
 
 
@@ -90,7 +90,7 @@ def test_clocks_that_change_are_borne(now: datetime, text: str, start: str, end:
     st.datetimes(NOW.replace(tzinfo=None), NOW.replace(tzinfo=None) + timedelta(days=366)),
     st.sampled_from(["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", ""]),
 )  # fmt: skip
-def test_any_window_is_in_the_past_and_has_a_length(
+def test_any_window_is_in_the_past_and_not_empty(
     hour: int, minute: int, to: int, to_minute: int, at: datetime, zone: str
 ) -> None:
     now = at.replace(tzinfo=UTC)

@@ -108,7 +108,7 @@ def pieces_of(text: str, size: int) -> list[str]:
         f"I will look \u2014 {ONE}",
     ],
 )
-def test_a_text_that_is_a_call_is_taken_as_one(text: str) -> None:
+def test_a_text_that_is_a_call_is_executed(text: str) -> None:
     shown, rest, calls = streamed([text])
 
     assert calls == ASKED
@@ -126,7 +126,7 @@ def test_a_text_that_is_a_call_is_taken_as_one(text: str) -> None:
         f"```json\n{ONE}\n{NOW}\n```",
     ],
 )
-def test_several_calls_are_all_taken_in_their_order(text: str) -> None:
+def test_several_calls_are_executed_in_order(text: str) -> None:
     assert asked(written_calls(text, REQUEST)) == [*ASKED, ("core__get_current_time", {})]
 
 
@@ -147,7 +147,7 @@ def test_several_calls_are_all_taken_in_their_order(text: str) -> None:
         f"[{'[' * 1500}{']' * 1500}]",
     ],
 )
-def test_what_is_no_call_is_shown(text: str) -> None:
+def test_ordinary_text_is_shown(text: str) -> None:
     shown, rest, calls = streamed([text])
 
     assert calls == []
@@ -268,7 +268,7 @@ FORMS = {
 
 @pytest.mark.parametrize("size", [1, 5, 10_000])
 @pytest.mark.parametrize("form", sorted(FORMS))
-def test_every_known_form_is_a_call_and_never_shown(form: str, size: int) -> None:
+def test_every_known_form_is_executed_and_never_shown(form: str, size: int) -> None:
     text = FORMS[form]
     shown, rest, calls = streamed([text[at : at + size] for at in range(0, len(text), size)])
 
@@ -278,7 +278,7 @@ def test_every_known_form_is_a_call_and_never_shown(form: str, size: int) -> Non
 
 @pytest.mark.parametrize("size", [1, 10_000])
 @pytest.mark.parametrize("form", sorted(FORMS))
-def test_every_known_form_of_no_offered_tool_is_withheld(form: str, size: int) -> None:
+def test_every_known_form_of_an_unknown_tool_is_withheld(form: str, size: int) -> None:
     text = "Looking.\n" + FORMS[form].replace("get_logs", "get_metrics")
     shown, rest, calls = streamed([text[at : at + size] for at in range(0, len(text), size)])
 
@@ -332,7 +332,7 @@ def test_a_call_right_behind_a_sentence_is_never_shown(form: str, size: int) -> 
         "<<TOOL name=\"core__get_logs\" args='{}'>>",
     ],
 )  # fmt: skip
-def test_a_template_that_cannot_be_read_is_never_shown(text: str, size: int) -> None:
+def test_an_unreadable_template_is_never_shown(text: str, size: int) -> None:
     shown, rest, calls = streamed([text[at : at + size] for at in range(0, len(text), size)])
 
     assert calls == []
@@ -352,7 +352,7 @@ def test_a_template_that_cannot_be_read_is_never_shown(text: str, size: int) -> 
         '{"action": "rollback", "product": "checkout"}',
     ],
 )
-def test_what_only_resembles_a_template_is_shown(text: str) -> None:
+def test_text_that_resembles_a_template_is_shown(text: str) -> None:
     for size in (1, 2, 5, 1000):
         shown, rest, calls = streamed([text[at : at + size] for at in range(0, len(text), size)])
 
@@ -384,7 +384,7 @@ BY_NAME = {
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 10_000])
 @pytest.mark.parametrize("form", BY_NAME.values(), ids=BY_NAME)
 @pytest.mark.parametrize(("before", "after"), [("", ""), ("Looking.\n\n", "\n\nThe pool is full.")])
-def test_a_call_that_only_its_name_gives_away_is_withheld(
+def test_a_call_recognised_only_by_its_name_is_withheld(
     form: str, before: str, after: str, size: int
 ) -> None:
     text = before + form + after
@@ -428,13 +428,13 @@ def test_python_with_a_short_name_is_withheld_within_a_sentence(code: str, size:
         "forget_logs(x=1) get logs(x=1)\n",
     ],
 )
-def test_what_only_resembles_a_call_by_its_name_is_shown(text: str, size: int) -> None:
+def test_text_that_resembles_a_call_only_by_name_is_shown(text: str, size: int) -> None:
     shown, rest, calls = streamed(pieces_of(text, size))
 
     assert (shown + rest, calls) == (text, [])
 
 
-def test_a_tool_that_was_called_before_is_known_without_tools() -> None:
+def test_an_earlier_called_tool_is_recognised_without_tools() -> None:
     request = CompleteRequest("", with_result("5 errors").messages)
     held = HeldText(request)
 
@@ -446,7 +446,7 @@ def test_a_tool_that_was_called_before_is_known_without_tools() -> None:
 @pytest.mark.parametrize(
     "call", [f"<tool_call>{ONE}</tool_call>", ONE, "<function=x>", f"```json\n{ONE}"]
 )
-def test_a_call_after_many_starts_that_are_none_is_never_shown(start: str, call: str) -> None:
+def test_a_call_after_many_false_starts_is_never_shown(start: str, call: str) -> None:
     text = "Rows:\n" + f"{start}\n" * 40
     shown, rest, calls = streamed([text + call])
 
@@ -455,7 +455,7 @@ def test_a_call_after_many_starts_that_are_none_is_never_shown(start: str, call:
     assert len(shown + rest) > len(text) - 40
 
 
-def test_two_calls_in_a_text_form_are_both_taken() -> None:
+def test_two_calls_in_a_text_form_are_both_executed() -> None:
     one = FORMS["Qwen3-Coder"]
     now = "<tool_call>\n<function=core__get_current_time>\n</function>\n</tool_call>"
 
@@ -481,7 +481,7 @@ def test_two_calls_in_a_text_form_are_both_taken() -> None:
         "[core__get_logs(product=" + "(" * 500 + "1" + ")" * 500 + ")]",
     ],
 )
-def test_python_is_read_and_never_run(code: str) -> None:
+def test_python_is_parsed_and_never_run(code: str) -> None:
     assert written_calls(code, REQUEST) is None
 
 
@@ -506,9 +506,7 @@ PROPOSES = ToolSpec(
     ],
 )
 @pytest.mark.parametrize("dress", ["{}", "```json\n{}\n```", "<tool_call>{}</tool_call>"])
-def test_people_are_asked_for_nothing_that_stands_among_other_words(
-    before: str, dress: str
-) -> None:
+def test_a_proposal_among_other_words_is_not_raised(before: str, dress: str) -> None:
     request = CompleteRequest("", REQUEST.messages, tools=(LOGS, PROPOSES))
     call = dress.format(PROPOSAL)
 
@@ -520,19 +518,19 @@ def test_people_are_asked_for_nothing_that_stands_among_other_words(
     "line",
     [ONE, json.dumps({"line": ONE}), "please use core__get_logs with product checkout at once"],
 )
-def test_what_a_tool_returned_is_no_call_when_the_model_repeats_it(line: str) -> None:
+def test_a_repeated_tool_result_is_not_a_call(line: str) -> None:
     assert written_calls(ONE, with_result("nothing of note")) is not None
     assert written_calls(ONE, with_result(line)) is None
 
 
-def test_what_was_told_with_a_question_is_no_call_when_the_model_repeats_it() -> None:
+def test_a_repeated_note_of_the_question_is_not_a_call() -> None:
     told = (Message(Role.USER, "why?", told=f"new in the logs: {ONE}"),)
     request = CompleteRequest("", told, tools=REQUEST.tools)
 
     assert written_calls(ONE, request) is None
 
 
-def test_beside_a_call_of_its_own_or_in_an_answer_cut_off_a_written_call_is_withheld() -> None:
+def test_a_written_call_in_a_cut_answer_is_withheld() -> None:
     held = HeldText(REQUEST)
 
     assert held.feed(ONE) == ""
@@ -562,7 +560,7 @@ def test_without_tools_a_written_call_is_withheld() -> None:
         "<b>no</b>\n",
     ],
 )
-def test_an_answer_is_shown_as_it_comes(text: str) -> None:
+def test_an_answer_is_shown_immediately(text: str) -> None:
     held = HeldText(REQUEST)
 
     assert "".join(held.feed(each) for each in text) == text
@@ -593,7 +591,7 @@ CUTS = st.integers(1, 9)
 
 
 @given(DATA, PLACES, CUTS, st.sampled_from([None, 2]))
-def test_ordinary_json_stays_in_an_answer_wherever_it_stands(
+def test_ordinary_json_stays_in_an_answer_at_any_place(
     data: dict[str, object], place: str, size: int, indent: int | None
 ) -> None:
     text = place.replace("{}", json.dumps({"level": "error", **data}, indent=indent))
@@ -626,7 +624,7 @@ PAIRS = st.sampled_from(
 
 
 @given(NAMES, PAIRS, DRESSES, PLACES, CUTS, st.text("abc {}[]\"'é", max_size=9))
-def test_a_call_is_never_shown_wherever_it_stands(
+def test_a_call_is_never_shown_at_any_place(
     name: str,
     keys: tuple[str, str],
     dress: Callable[[object], str],
@@ -667,7 +665,7 @@ def test_json_is_shown_as_soon_as_it_ends() -> None:
 @example(["{" + '"a":{' * 1500])
 @example(["```json\n", '{"name":', "9" * 5000, "}"])
 @example(["<function=core__get_logs>", "[" * 100_000])
-def test_no_text_raises_and_none_of_it_is_lost(pieces: list[str]) -> None:
+def test_any_text_is_handled_without_loss(pieces: list[str]) -> None:
     text = "".join(pieces)
 
     shown, rest, calls = streamed(pieces)
@@ -692,7 +690,7 @@ def test_no_text_raises_and_none_of_it_is_lost(pieces: list[str]) -> None:
     ["[", "{", '{"name":', "```json\n{", "<tool_call>", "[\n", "   \n", '"', "\\", "[ ", '{"a":"', "`", "<", "<think>", "```", NOW, "name: get_logs",
      "name: get_logs\narguments:\n  a: b", "get_logs(", "get_logs a=", "core__get_logs:\n a: b", "  \n "],
 )  # fmt: skip
-def test_time_grows_with_the_text_and_no_faster(unit: str) -> None:
+def test_time_grows_linearly_with_the_text(unit: str) -> None:
     def took(times: int) -> float:
         text = ("\n" + unit) * times
         started = time.process_time()

@@ -18,7 +18,7 @@ ANSWERS: dict[str, tuple[Answer, dict[str, JsonValue]]] = {
 
 
 @pytest.mark.parametrize("case", ANSWERS)
-def test_an_answer_is_data(case: str) -> None:
+def test_an_answer_is_converted_to_data(case: str) -> None:
     answer, told = ANSWERS[case]
 
     assert output_of(answer).model_dump(exclude_none=True) == told
@@ -49,6 +49,6 @@ def _deep(depth: int) -> JsonValue:
     ],
     ids=["said", "silent", "deep", "deep text", "infinite"],
 )
-def test_what_cannot_be_used_is_the_servers_failure(answer: Answer, words: str) -> None:
+def test_an_unusable_answer_is_the_servers_failure(answer: Answer, words: str) -> None:
     with pytest.raises(UpstreamFailed, match=words):
         output_of(answer)

@@ -51,7 +51,7 @@ def test_models_are_shown_the_portable_part() -> None:
     }
 
 
-def test_what_is_sent_on_has_the_servers_names_and_nothing_that_was_not_given() -> None:
+def test_sent_arguments_have_the_servers_names_and_only_given_values() -> None:
     sent = {"repoPath": "/srv", "max-results": 5, "schema": "x", "since": {"days": 2.0}, "tags": []}
 
     given = input_model(WIDE).model_validate({**sent, "order": None})
@@ -73,7 +73,7 @@ def test_what_is_sent_on_has_the_servers_names_and_nothing_that_was_not_given() 
     ],
     ids=json.dumps,
 )
-def test_what_does_not_fit_is_refused_before_the_server_hears_of_it(
+def test_invalid_arguments_are_refused_before_the_server_is_called(
     arguments: dict[str, Any],
 ) -> None:
     with pytest.raises(ValidationError):
@@ -122,6 +122,6 @@ REFUSED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_not_every_provider_could_be_shown_is_refused(case: str) -> None:
+def test_a_schema_that_some_provider_refuses_is_refused(case: str) -> None:
     with pytest.raises(SchemaNotPortable):
         input_schema(input_model(REFUSED[case]))

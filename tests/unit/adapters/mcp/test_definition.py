@@ -36,7 +36,7 @@ definitions = st.builds(
 )
 
 
-def test_what_was_accepted_is_on() -> None:
+def test_an_accepted_tool_is_on() -> None:
     (tool,) = judged([SEARCH], ON)
 
     assert (tool.state, tool.reason) == (ToolState.ON, "")
@@ -63,7 +63,7 @@ def test_a_tool_that_changed_is_off(case: str) -> None:
 
 @settings(max_examples=20)
 @given(definitions, definitions)
-def test_the_hash_is_of_the_meaning_and_of_nothing_else(one: Definition, other: Definition) -> None:
+def test_the_hash_covers_exactly_the_meaning(one: Definition, other: Definition) -> None:
     reordered = Definition(one.name, one.description, dict(reversed(list(one.schema.items()))))
 
     assert reordered.sha256() == one.sha256()
@@ -91,17 +91,17 @@ def test_an_entry_under_another_name_accepts_nothing() -> None:
     assert states == [ToolState.GONE, ToolState.NEW]
 
 
-def test_a_tool_that_is_no_longer_announced_is_reported() -> None:
+def test_a_removed_tool_is_reported() -> None:
     assert state_of([], ON) is ToolState.GONE
 
 
-def test_a_tool_that_changes_something_is_never_on() -> None:
+def test_a_tool_with_an_effect_is_never_on() -> None:
     writing = {"search": Accepted(SEARCH.sha256(), reads=False)}
 
     assert state_of([SEARCH], writing) is ToolState.REFUSED
 
 
-def test_a_name_announced_twice_is_refused_twice() -> None:
+def test_a_duplicate_name_is_refused_for_both() -> None:
     tools = judged([SEARCH, OTHERS["another schema"]], ON)
 
     assert [tool.state for tool in tools] == [ToolState.REFUSED, ToolState.REFUSED]
@@ -118,7 +118,7 @@ def test_a_name_announced_twice_is_refused_twice() -> None:
     ],
     ids=["too large", "not JSON", "a name of words", "a look-alike", "no name"],
 )
-def test_what_cannot_be_offered_is_refused(definition: Definition) -> None:
+def test_an_unusable_definition_is_refused(definition: Definition) -> None:
     entry = {definition.name: Accepted("0" * 64, reads=True)}
 
     assert state_of([definition], entry) is ToolState.REFUSED
@@ -126,7 +126,7 @@ def test_what_cannot_be_offered_is_refused(definition: Definition) -> None:
 
 @given(st.from_regex(r"[A-Za-z0-9_./-]{1,64}", fullmatch=True))
 @settings(max_examples=20)
-def test_the_line_to_paste_is_toml_that_says_what_it_says(name: str) -> None:
+def test_the_line_to_paste_is_equivalent_toml(name: str) -> None:
     definition = Definition(name, "d", {})
 
     (found,) = tomllib.loads(entry_line(definition)).items()

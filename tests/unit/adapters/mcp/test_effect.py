@@ -27,7 +27,7 @@ def guessed(name: str, description: str = "", *parameters: str) -> Guess:
         "ack_alert", "evictPod", "truncate_table", "toggle_flag", "requeue_dlq", "escalate", "wipe",
     ],
 )  # fmt: skip
-def test_a_name_that_says_a_change_is_a_write(name: str) -> None:
+def test_a_name_with_a_writing_verb_is_a_write(name: str) -> None:
     assert guessed(name) is Guess.WRITES
 
 
@@ -40,7 +40,7 @@ def test_a_name_that_says_a_change_is_a_write(name: str) -> None:
         "count_open_incidents", "loki.query_range", "get_settings",
     ],
 )  # fmt: skip
-def test_a_name_that_says_a_look_is_a_read(name: str) -> None:
+def test_a_name_with_a_reading_verb_is_a_read(name: str) -> None:
     assert guessed(name) is Guess.READS
 
 
@@ -58,7 +58,7 @@ def test_a_name_that_says_a_look_is_a_read(name: str) -> None:
         "1",
     ],
 )
-def test_a_name_that_says_neither_is_left_to_the_operator(name: str) -> None:
+def test_an_unclear_name_is_left_to_the_operator(name: str) -> None:
     assert guessed(name) is Guess.UNCLEAR
     assert entry_line(Definition(name, "", SCHEMA)).endswith('effect = "" }')
 
@@ -73,7 +73,7 @@ def test_a_name_that_says_neither_is_left_to_the_operator(name: str) -> None:
         ("Looks after silences", ("id", "force")),
     ],
 )
-def test_a_description_or_a_parameter_gives_a_change_away(
+def test_a_description_or_a_parameter_can_reveal_a_change(
     description: str, parameters: tuple[str, ...]
 ) -> None:
     assert guessed("silences", description, *parameters) is Guess.WRITES
@@ -81,13 +81,11 @@ def test_a_description_or_a_parameter_gives_a_change_away(
 
 
 @pytest.mark.parametrize("description", ["Open tickets.", "Updates of an incident", "Run history"])
-def test_a_noun_at_the_beginning_of_a_description_gives_nothing_away(description: str) -> None:
+def test_a_leading_noun_in_a_description_reveals_nothing(description: str) -> None:
     assert guessed("get_tickets", description) is Guess.READS
 
 
-def test_what_looks_like_a_change_is_refused_with_the_reason_until_the_operator_gives_theirs() -> (
-    None
-):
+def test_a_suspected_write_is_refused_until_the_operator_gives_a_reason() -> None:
     tool = Definition("createsilence", "", SCHEMA)
     plain, reasoned = Accepted(tool.sha256(), reads=True), Accepted(tool.sha256(), True, "a draft")
 
@@ -102,7 +100,7 @@ def test_what_looks_like_a_change_is_refused_with_the_reason_until_the_operator_
     assert "because" in refused.reason
 
 
-def test_a_server_that_says_a_tool_writes_is_believed_whatever_the_operator_says() -> None:
+def test_a_server_that_declares_a_write_overrides_the_operator() -> None:
     tool = Definition("search", "Find tickets.", SCHEMA, says_it_writes=True)
 
     (found,) = judged([tool], {"search": Accepted(tool.sha256(), True, "I know it reads")})
@@ -110,10 +108,10 @@ def test_a_server_that_says_a_tool_writes_is_believed_whatever_the_operator_says
     assert found.state is ToolState.REFUSED
 
 
-def test_a_server_s_word_is_no_part_of_what_was_accepted() -> None:
+def test_a_servers_declaration_is_not_part_of_the_hash() -> None:
     assert Definition("a", "", SCHEMA).sha256() == Definition("a", "", SCHEMA, True).sha256()
 
 
-def test_a_guess_says_what_made_it() -> None:
+def test_a_guess_gives_its_reason() -> None:
     found = seeming_effect("a", "", {}, says_it_writes=True)
     assert found == SeemingEffect(Guess.WRITES, "its server says that it changes something")

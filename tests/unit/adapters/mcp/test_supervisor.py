@@ -46,7 +46,7 @@ async def test_an_accepted_tool_is_called_on_its_server() -> None:
     assert server.closed == 1
 
 
-async def test_a_tool_that_changes_goes_off_and_comes_back() -> None:
+async def test_a_changed_tool_goes_off_and_comes_back() -> None:
     server = FakeServer([SEARCH])
     watched = Watched(server)
     async with watched.running():
@@ -63,7 +63,7 @@ async def test_a_tool_that_changes_goes_off_and_comes_back() -> None:
     assert changed.state is ToolState.CHANGED
 
 
-async def test_an_entry_that_is_given_is_on_and_one_that_is_taken_is_off_at_once() -> None:
+async def test_an_added_entry_is_on_and_a_removed_one_is_off_at_once() -> None:
     server = FakeServer([SEARCH, OTHERS])
     watched = Watched(server)
     async with watched.running():
@@ -76,7 +76,7 @@ async def test_an_entry_that_is_given_is_on_and_one_that_is_taken_is_off_at_once
     assert after == ["mcp__tickets__others"]
 
 
-async def test_an_entry_that_is_taken_from_a_dead_server_is_off_too() -> None:
+async def test_an_entry_removed_from_a_dead_server_is_off_too() -> None:
     server = FakeServer([SEARCH])
     watched = Watched(server)
     async with watched.running():
@@ -90,7 +90,7 @@ async def test_an_entry_that_is_taken_from_a_dead_server_is_off_too() -> None:
     assert tools == ()
 
 
-async def test_a_list_that_stays_the_same_changes_nothing() -> None:
+async def test_an_unchanged_list_changes_nothing() -> None:
     server = FakeServer([SEARCH])
     watched = Watched(server)
     async with watched.running():
@@ -122,7 +122,7 @@ async def test_two_tools_of_one_id_are_both_off() -> None:
     ],
     ids=["connection", "schema", "no description", "our proposing tool", "long name"],
 )
-async def test_what_cannot_be_a_tool_is_refused_even_when_accepted(definition: Definition) -> None:
+async def test_an_unusable_tool_is_refused_even_when_accepted(definition: Definition) -> None:
     watched = Watched(FakeServer([definition]), definition)
     async with watched.running():
         found = {tool.name: tool for tool in watched.supervisor.judged}
@@ -136,7 +136,7 @@ async def test_what_cannot_be_a_tool_is_refused_even_when_accepted(definition: D
     [UpstreamFailed("no ticket"), CapabilityUnavailable("gone")],
     ids=["upstream", "gone"],
 )
-async def test_a_failed_call_is_the_failure_and_leaves_the_others_alone(failure: ToolError) -> None:
+async def test_a_failed_call_affects_no_other_call(failure: ToolError) -> None:
     server = FakeServer([SEARCH], hangs=asyncio.Event())
     watched = Watched(server)
     async with watched.running(), asyncio.TaskGroup() as group:
@@ -153,7 +153,7 @@ async def test_a_failed_call_is_the_failure_and_leaves_the_others_alone(failure:
     assert server.closed == 1
 
 
-async def test_a_call_that_is_cancelled_returns_at_once_and_is_cancelled_there() -> None:
+async def test_a_cancelled_call_returns_at_once_and_is_cancelled_at_the_server() -> None:
     server = FakeServer([SEARCH], hangs=asyncio.Event())
     watched = Watched(server)
     async with watched.running():
@@ -168,7 +168,7 @@ async def test_a_call_that_is_cancelled_returns_at_once_and_is_cancelled_there()
     assert again == Answer(("done",))
 
 
-async def test_a_server_that_breaks_off_is_connected_again_and_its_tools_stay() -> None:
+async def test_a_lost_server_is_reconnected_and_its_tools_stay() -> None:
     server = FakeServer([SEARCH])
     watched = Watched(server)
     async with watched.running():
@@ -189,7 +189,7 @@ async def test_a_server_that_breaks_off_is_connected_again_and_its_tools_stay() 
     assert watched.changes.qsize() == 1
 
 
-async def test_calls_under_way_end_when_the_server_breaks_off() -> None:
+async def test_running_calls_end_when_the_server_is_lost() -> None:
     server = FakeServer([SEARCH], hangs=asyncio.Event())
     watched = Watched(server)
     async with watched.running(), asyncio.TaskGroup() as group:
@@ -207,7 +207,7 @@ async def _failure_of(supervisor: Supervisor) -> str:
     return raised.value.message
 
 
-async def test_a_bug_in_the_client_is_no_more_than_a_restart() -> None:
+async def test_a_bug_in_the_client_only_restarts_it() -> None:
     server = FakeServer([SEARCH], answer=ZeroDivisionError("a bug"))
     watched = Watched(server)
     async with watched.running():
@@ -219,7 +219,7 @@ async def test_a_bug_in_the_client_is_no_more_than_a_restart() -> None:
     assert server.closed == 2
 
 
-def test_a_server_that_ends_all_the_time_is_started_more_and_more_seldom() -> None:
+def test_a_server_that_keeps_ending_is_restarted_with_backoff() -> None:
     pace = Pace(first_s=1.0, most_s=60.0, review_s=60.0)
     waits = [pace.next_s(0.5, 0.2)]
     waits += [pace.next_s(waits[-1], 2.0)]
@@ -228,7 +228,7 @@ def test_a_server_that_ends_all_the_time_is_started_more_and_more_seldom() -> No
     assert waits == [1.0, 2.0, 60.0, 1.0]
 
 
-async def test_a_server_whose_tools_cannot_be_listed_is_down() -> None:
+async def test_a_server_with_an_endless_tool_list_is_down() -> None:
     server = FakeServer([SEARCH], breaks=BadAnswer("its list of tools does not end"))
     watched = Watched(server)
     async with watched.running():
@@ -237,7 +237,7 @@ async def test_a_server_whose_tools_cannot_be_listed_is_down() -> None:
     assert seen == (ServerState.DOWN, "its list of tools does not end")
 
 
-async def test_a_server_that_does_not_answer_delays_a_start_no_longer_than_that() -> None:
+async def test_a_silent_server_delays_the_start_only_by_its_timeout() -> None:
     forever = asyncio.Event()
 
     @asynccontextmanager

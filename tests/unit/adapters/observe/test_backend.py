@@ -65,7 +65,7 @@ async def test_answer_that_breaks_off_is_unavailable(client: httpx.AsyncClient) 
         await Backend("Loki", client).get("/break", {})
 
 
-async def test_words_are_one_short_line(client: httpx.AsyncClient) -> None:
+async def test_error_text_is_one_short_line(client: httpx.AsyncClient) -> None:
     answer = await Backend("Loki", client).get("/words", {})
     assert not answer.ok
     assert answer.words().startswith("line one line two")

@@ -94,7 +94,7 @@ def test_name_has_its_role(name: str, role: str) -> None:
 @pytest.mark.parametrize(
     "name", ["go_memstats_mallocs_total", "kube_pod_info", "myapp_build_info", "promhttp_metric"]
 )
-def test_what_says_nothing_of_a_product_is_no_signal(name: str) -> None:
+def test_metric_without_a_product_meaning_is_not_a_signal(name: str) -> None:
     assert meaning_of(name).role in {None, "other"}
 
 
@@ -109,7 +109,7 @@ def test_what_says_nothing_of_a_product_is_no_signal(name: str) -> None:
         ("odd_gizmo", "either"),
     ],
 )
-def test_which_way_trouble_lies(name: str, worse: str) -> None:
+def test_direction_of_trouble_follows_the_name(name: str, worse: str) -> None:
     assert meaning_of(name).worse == worse
 
 
@@ -126,7 +126,7 @@ def test_every_family_names_its_source(title: str, source: str) -> None:
     assert all(re.fullmatch(r"https://\S+", url) for url in source.split())
 
 
-def test_operator_has_the_first_word() -> None:
+def test_operator_setting_comes_first() -> None:
     own = Conventions(
         {"http_requests_*": {"role": "queue", "worse": "down"}, "go_*": {"role": "pool"}}
     )
@@ -138,7 +138,7 @@ def test_operator_has_the_first_word() -> None:
     assert own.of("container_memory_working_set_bytes").role == "memory"
 
 
-def test_role_that_is_none_of_them_is_refused() -> None:
+def test_unknown_role_is_refused() -> None:
     with pytest.raises(ValueError, match="role"):
         Conventions({"a": {"role": "speed"}})
 
@@ -153,9 +153,9 @@ def test_role_that_is_none_of_them_is_refused() -> None:
         "scrape_samples_scraped",
     ],
 )  # fmt: skip
-def test_what_a_scrape_makes_says_nothing_of_a_product(metric: str) -> None:
+def test_scrape_metric_is_not_a_product_signal(metric: str) -> None:
     assert meaning_of(metric.removesuffix("_total")).role is None
 
 
-def test_up_is_no_traffic() -> None:
+def test_up_is_not_traffic() -> None:
     assert (meaning_of("up").role, meaning_of("up").counts) == ("restarts", None)

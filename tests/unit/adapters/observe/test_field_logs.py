@@ -111,7 +111,7 @@ async def test_documented_refusal_of_elasticsearch_is_quoted() -> None:
         await store.newest(ALWAYS, 10)
 
 
-async def test_lines_alike_in_everything_are_neither_lost_nor_merged() -> None:
+async def test_identical_lines_are_neither_lost_nor_merged() -> None:
     row = {"_time": at(1), "_msg": "again", "service.name": "checkout"}
     rows = [row] * 7 + [{**row, "_time": at(2)}] * 3
     async with opened(VictoriaLogsServer(rows).app(), VictoriaLogs) as logs:
@@ -120,7 +120,7 @@ async def test_lines_alike_in_everything_are_neither_lost_nor_merged() -> None:
 
 
 @pytest.mark.parametrize("text", ['a" or "', '|= `x` |~ `a"b|.*`', "); drop", "a | limit 1"])
-async def test_filter_cannot_leave_its_place(text: str) -> None:
+async def test_filter_cannot_escape_its_place(text: str) -> None:
     rows = [
         {"_time": at(1), "_msg": "secret of payments", "service.name": "payments"},
         {"_time": at(1), "_msg": "mine", "service.name": "checkout"},
@@ -141,7 +141,9 @@ async def test_filter_cannot_leave_its_place(text: str) -> None:
         ("|~ `T\\w+Ex`", ["TimeoutException in cart"]),
     ],
 )
-async def test_what_analysed_words_cannot_tell_the_lines_do(text: str, found: list[str]) -> None:
+async def test_lines_are_matched_where_analysed_words_cannot_decide(
+    text: str, found: list[str]
+) -> None:
     messages = ["read timeout of stock", "TimeoutException in cart", "nothing in particular"]
     documents = [
         {"@timestamp": at(number), "message": message, "service.name": "checkout"}
@@ -156,7 +158,7 @@ async def test_what_analysed_words_cannot_tell_the_lines_do(text: str, found: li
     assert "cannot search by this filter" in swept.notes[-1]
 
 
-async def test_page_that_holds_too_little_says_how_far_it_looked() -> None:
+async def test_page_with_few_matches_says_how_far_it_searched() -> None:
     class Few(Elasticsearch):
         most = 10
 
@@ -197,9 +199,7 @@ async def test_levels_are_found_by_field_by_number_or_in_the_line() -> None:
 @pytest.mark.parametrize(
     ("message", "notes"), [("no word of it", ["states a level"]), ("INFO all is well", [])]
 )
-async def test_nothing_of_a_level_is_reported_from_lines_without_one(
-    message: str, notes: list[str]
-) -> None:
+async def test_lines_without_levels_report_none(message: str, notes: list[str]) -> None:
     row = {"_time": at(1), "_msg": message, "app": "checkout"}
     async with opened(VictoriaLogsServer([row]).app(), VictoriaLogs) as logs:
         page = await logs.query(LogQuery("checkout", HOUR, min_level="error"))
@@ -208,7 +208,7 @@ async def test_nothing_of_a_level_is_reported_from_lines_without_one(
     assert len(page.notes) == len(notes)
 
 
-async def test_time_before_is_served_by_the_look_that_went_back_over_it() -> None:
+async def test_earlier_time_is_served_by_the_wider_query() -> None:
     server = VictoriaLogsServer([{"_time": at(1), "_msg": "a", "app": "checkout"}])
     async with opened(server.app(), VictoriaLogs) as logs:
         for hours in (0, 1, 5):
@@ -218,14 +218,14 @@ async def test_time_before_is_served_by_the_look_that_went_back_over_it() -> Non
     assert len(server.queries) == 2
 
 
-async def test_store_in_which_nothing_names_a_product_says_so() -> None:
+async def test_store_without_a_product_field_is_reported() -> None:
     rows = [{"_time": at(1), "_msg": "a", "colour": "red"}]
     async with opened(VictoriaLogsServer(rows).app(), VictoriaLogs) as logs:
         with pytest.raises(InvalidArguments, match="no field names products"):
             await logs.query(LogQuery("checkout", HOUR))
 
 
-async def test_fields_go_by_the_names_that_were_set() -> None:
+async def test_configured_field_names_are_used() -> None:
     document = {
         "@timestamp": at(1), "body": "refused", "team.service": "checkout", "sev": "Warning",
         "node": "n1", "tid": "abc",
@@ -237,7 +237,7 @@ async def test_fields_go_by_the_names_that_were_set() -> None:
     assert (line.message, line.level, line.host, line.trace_id) == ("refused", "warn", "n1", "abc")
 
 
-async def test_search_within_words_that_is_switched_off_is_explained() -> None:
+async def test_disabled_full_text_search_is_explained() -> None:
     why = "[wildcard] queries cannot be executed when 'search.allow_expensive_queries' is set to false."
     body = {"error": {"root_cause": [{"type": "exception", "reason": why}]}, "status": 400}
     with pytest.raises(InvalidArguments, match="leave the filter out"):
@@ -271,7 +271,7 @@ async def test_documented_answer_of_cloudwatch_logs_is_read() -> None:
 
 
 @pytest.mark.parametrize("at", ["2026-11-21 14:01:00.000", "1795269660000"])
-async def test_time_of_cloudwatch_is_read_as_it_and_its_stand_ins_write_it(at: str) -> None:
+async def test_time_of_cloudwatch_is_read_in_all_its_forms(at: str) -> None:
     rows = [[{"field": "@timestamp", "value": at}, {"field": "@message"}]]
     body = {"results": rows, "status": "Complete", "queryId": "1", "nextToken": None}
     source = CloudWatchLogs(cloudwatch_logs(answering(json.dumps(body))), polls_s=(0.0,))
@@ -280,7 +280,7 @@ async def test_time_of_cloudwatch_is_read_as_it_and_its_stand_ins_write_it(at: s
     assert (entry.ts_ns, entry.line) == (ns_of("2026-11-21T14:01:00Z"), "")
 
 
-async def test_groups_that_are_shared_are_distinguished_by_a_field() -> None:
+async def test_shared_groups_are_distinguished_by_a_field() -> None:
     events = [
         {"@timestamp": at(1), "@message": "mine / yours", "app": "checkout"},
         {"@timestamp": at(2), "@message": "other", "app": "payments"},

@@ -22,7 +22,7 @@ def place(entry: Entry) -> tuple[int, str, str]:
 
 
 @given(ENTRIES)
-async def test_lines_are_newest_first_and_those_alike_are_numbered(entries: list[Entry]) -> None:
+async def test_lines_are_newest_first_and_identical_ones_are_numbered(entries: list[Entry]) -> None:
     ordered = await in_order(entries)
     assert [place(entry) for entry in ordered] == sorted(place(entry) for entry in entries)
     before: Counter[tuple[int, str, str]] = Counter()
@@ -32,7 +32,7 @@ async def test_lines_are_newest_first_and_those_alike_are_numbered(entries: list
 
 
 @given(ENTRIES)
-def test_lines_that_share_their_labels_are_reported_as_each_alone(entries: list[Entry]) -> None:
+def test_lines_that_share_labels_are_read_like_single_ones(entries: list[Entry]) -> None:
     shared = [entry._replace(labels=entries[0].labels) for entry in entries]
     for some in (entries, shared):
         assert lines_of(some) == tuple(line_of(entry) for entry in some)

@@ -121,7 +121,7 @@ async def test_tie_larger_than_an_answer_says_so(open_loki: Open) -> None:
 
 
 @pytest.mark.parametrize("most", [1000, 101, 100, 50, 3])
-async def test_lower_limit_of_the_server_is_kept_to(open_loki: Open, most: int) -> None:
+async def test_lower_limit_of_the_server_is_respected(open_loki: Open, most: int) -> None:
     entries = [entry(START_NS + number, f"line {number}") for number in range(250)]
     lines = await all_pages(await open_loki(LokiServer(entries, max_entries=most)), QUERY)
     assert [line.message for line in lines] == [f"line {n}" for n in range(249, -1, -1)]
@@ -162,14 +162,14 @@ async def test_level_is_read_from_label_metadata_or_line(
     assert len(strict.lines) == (level in {"error", "fatal"})
 
 
-async def test_level_that_nothing_states_is_said(open_loki: Open) -> None:
+async def test_unknown_level_is_reported(open_loki: Open) -> None:
     entries = [Stored(START_NS + n, f"plain {n}", {"service_name": "checkout"}) for n in range(5)]
     page = await (await open_loki(LokiServer(entries))).query(replace(QUERY, min_level="error"))
     assert page.lines == ()
     assert "none of the 5 newest lines states a level" in page.notes[0]
 
 
-async def test_no_errors_among_levelled_lines_is_just_no_errors(open_loki: Open) -> None:
+async def test_no_errors_among_levelled_lines_is_reported_plainly(open_loki: Open) -> None:
     page = await (await open_loki(LokiServer([entry(START_NS, "x")]))).query(
         replace(QUERY, min_level="error")
     )
@@ -206,7 +206,7 @@ STREAMS = {"status": "success", "data": {"resultType": "streams", "result": []}}
 @pytest.mark.parametrize(
     "answer", [{"status": 404, "text": "page not found"}, {"body": json.dumps(STREAMS)}]
 )
-async def test_a_product_is_read_where_a_proxy_passes_on_queries_alone(
+async def test_product_is_read_through_a_proxy_that_allows_only_queries(
     open_loki: Open, answer: dict[str, Any]
 ) -> None:
     @web.middleware
@@ -226,7 +226,7 @@ async def test_a_product_is_read_where_a_proxy_passes_on_queries_alone(
     assert list(found.notes) == ["Loki did not list its labels; assumed: service_name"]
 
 
-async def test_chatty_product_leaves_room_for_the_others(open_loki: Open) -> None:
+async def test_chatty_product_leaves_room_for_the_other_products(open_loki: Open) -> None:
     loud = [entry(START_NS + 10**9 + n, f"loud {n}", service_name="loud") for n in range(9000)]
     quiet = [entry(START_NS + n, f"quiet {n}", service_name=f"quiet-{n % 3}") for n in range(30)]
     server = LokiServer([*loud, *quiet])
@@ -243,7 +243,7 @@ async def test_chatty_product_leaves_room_for_the_others(open_loki: Open) -> Non
     assert len(server.queries) == 2
 
 
-async def test_not_counted_before_lines_are_counted_where_one_answer_does_not_hold_them(
+async def test_lines_are_counted_in_parts_when_one_answer_is_too_small(
     open_loki: Open,
 ) -> None:
     server = LokiServer([entry(START_NS + n, f"line {n}") for n in range(900)])
@@ -257,7 +257,7 @@ async def test_not_counted_before_lines_are_counted_where_one_answer_does_not_ho
     assert len(server.counted) == 1
 
 
-async def test_what_was_read_a_moment_ago_is_not_asked_for_again(open_loki: Open) -> None:
+async def test_recent_answer_is_reused(open_loki: Open) -> None:
     server = LokiServer([entry(START_NS, "x")])
     logs = await open_loki(server)
     query = LogSweepQuery(["checkout"], HOUR)
@@ -269,7 +269,7 @@ async def test_what_was_read_a_moment_ago_is_not_asked_for_again(open_loki: Open
 
 
 @pytest.mark.parametrize(("most_joined", "requests"), [(100, 1), (1, 4)])
-async def test_times_and_levels_are_counted_together_or_one_by_one_where_that_is_refused(
+async def test_times_and_levels_are_counted_one_by_one_where_a_joint_query_is_refused(
     open_loki: Open, most_joined: int, requests: int
 ) -> None:
     early = [entry(START_NS + n, f"early {n}") for n in range(3)]
@@ -373,7 +373,7 @@ async def test_filter_is_text_or_a_pipeline(
         "| line_format `never closed",
     ],
 )
-async def test_filter_cannot_leave_its_place(open_loki: Open, text: str) -> None:
+async def test_filter_cannot_escape_its_place(open_loki: Open, text: str) -> None:
     server = LokiServer([])
     logs = await open_loki(server)
     with pytest.raises(InvalidArguments):
@@ -404,7 +404,7 @@ async def test_product_cannot_widen_the_selector(
 
 
 @given(st.text(min_size=1, max_size=40))
-def test_any_accepted_product_stays_one_string(product: str) -> None:
+def test_any_accepted_product_is_one_string(product: str) -> None:
     accepted = product.isprintable() and any(char.isalnum() for char in product)
     expected = product.replace("\\", "\\\\").replace('"', '\\"')
     try:
@@ -430,7 +430,7 @@ def test_selector_template_must_name_the_product_once(template: str) -> None:
         Selector(template)
 
 
-async def test_unknown_product_is_told_what_there_is(open_loki: Open) -> None:
+async def test_unknown_product_lists_the_known_ones(open_loki: Open) -> None:
     logs = await open_loki(
         LokiServer([entry(START_NS, "x"), entry(START_NS, "y", service_name="cart")])
     )
@@ -444,7 +444,7 @@ async def test_known_product_without_lines_is_an_empty_page(open_loki: Open) -> 
     assert (page.lines, page.total_matches, page.next_cursor) == ((), 0, "")
 
 
-async def test_tenant_is_sent_and_its_absence_reported(open_loki: Open) -> None:
+async def test_tenant_is_sent_and_a_missing_one_reported(open_loki: Open) -> None:
     server = LokiServer([entry(START_NS, "x")], tenant="shop")
     with_tenant = await open_loki(server, org_id="shop")
     without = await open_loki(server)
@@ -454,7 +454,7 @@ async def test_tenant_is_sent_and_its_absence_reported(open_loki: Open) -> None:
     assert caught.value.status == 401
 
 
-async def test_parser_words_reach_the_model(open_loki: Open) -> None:
+async def test_parser_error_reaches_the_model(open_loki: Open) -> None:
     logs = await open_loki(LokiServer([]))
     with pytest.raises(InvalidArguments, match="parse error at line 1, col 19"):
         await logs.query(replace(QUERY, filter="| nonsense ("))
@@ -477,7 +477,7 @@ async def test_limit_of_the_backend_reaches_the_model_as_text(open_loki: Open) -
         '{"data": {"resultType": "streams", "result": [{"values": [[1, "x"]]}]}}',
     ],
 )
-async def test_answer_that_is_no_log_stream_is_a_failure(open_loki: Open, body: str) -> None:
+async def test_answer_that_is_not_a_log_stream_is_a_failure(open_loki: Open, body: str) -> None:
     app = web.Application()
 
     async def answer(_request: web.Request) -> web.Response:
@@ -500,7 +500,7 @@ async def test_old_server_without_categories_is_understood(open_loki: Open) -> N
     assert page.lines == (LogLine(START_NS, "error", "h1", "x"),)
 
 
-async def test_server_that_is_gone_is_unavailable(unused_tcp_port: int) -> None:
+async def test_unreachable_server_is_unavailable(unused_tcp_port: int) -> None:
     async with http_client(base_url=f"http://127.0.0.1:{unused_tcp_port}") as client:
         with pytest.raises(CapabilityUnavailable, match="Loki"):
             await LokiLogs(client, UnsealedCodec()).query(QUERY)

@@ -100,7 +100,7 @@ async def test_documented_answer_of_datadog_is_read() -> None:
         ({"errors": ["Error parsing query: unable to parse"]}, 400),
     ],
 )
-async def test_error_of_datadog_is_an_error_whatever_its_status(body: object, status: int) -> None:
+async def test_error_of_datadog_is_an_error_with_any_status(body: object, status: int) -> None:
     metrics = NamedMetrics(Datadog(answering(body, status)), SetClock(NOW))
     with pytest.raises(InvalidArguments, match="unable to parse"):
         await metrics.query_range(MetricQuery("foo", "system.cpu.idle", HOUR))
@@ -117,7 +117,7 @@ async def test_query_of_datadog_is_rolled_up_and_counts_come_per_second() -> Non
     assert result.unit == "per second"
 
 
-async def test_signals_of_datadog_are_those_that_mean_something() -> None:
+async def test_signals_of_datadog_are_the_meaningful_metrics() -> None:
     metrics, _server = on_datadog(
         stored("trace.http.request.hits", 60.0, service="checkout"),
         stored("trace.http.request.errors", 6.0, service="checkout"),
@@ -137,7 +137,7 @@ async def test_signals_of_datadog_are_those_that_mean_something() -> None:
 
 
 @pytest.mark.parametrize("product", ["a}", "a,b", "a) OR (service:b", "*", "ä"])
-async def test_product_that_is_no_tag_is_never_sent_to_datadog(product: str) -> None:
+async def test_product_that_is_not_a_tag_is_never_sent_to_datadog(product: str) -> None:
     metrics, server = on_datadog(stored("trace.http.request.hits", 1.0, service="b"))
     result = await metrics.query_range(MetricQuery(product, "trace.http.request.hits", HOUR))
     assert (list(result.series), [q for q in server.queries if " IN " in q]) == ([], [])
@@ -148,7 +148,7 @@ async def test_product_in_capitals_is_found_by_its_tag() -> None:
     assert await swept(metrics, "Checkout") == {"trace.http.request.hits": 1.0}
 
 
-async def test_metrics_of_aws_are_read_by_the_statistic_that_tells() -> None:
+async def test_metrics_of_aws_are_read_by_their_meaningful_statistic() -> None:
     lambdas = {"FunctionName": "checkout"}
     metrics, server = on_cloudwatch(
         stored("Invocations", 120.0, **lambdas),
@@ -183,7 +183,7 @@ async def test_parts_of_a_product_are_not_counted_twice() -> None:
     assert await swept(metrics, "checkout") == {"RequestCount": 1.0}
 
 
-async def test_old_times_are_read_at_the_step_that_is_left_of_them() -> None:
+async def test_old_times_are_read_at_their_retained_step() -> None:
     month = NOW + timedelta(days=30)
     metrics, server = on_cloudwatch(stored("Duration", 40.0, FunctionName="checkout"), now=month)
     result = await metrics.query_range(MetricQuery("checkout", "Duration", HOUR, step_s=60.0))
@@ -192,7 +192,7 @@ async def test_old_times_are_read_at_the_step_that_is_left_of_them() -> None:
     assert server.asked[-1]["MetricDataQueries"][0]["MetricStat"]["Period"] == 300
 
 
-async def test_name_that_two_namespaces_have_says_which() -> None:
+async def test_name_in_two_namespaces_names_both() -> None:
     listed = {
         "Metrics": [
             {"Namespace": namespace, "MetricName": "CPUUtilization",
@@ -209,7 +209,7 @@ async def test_name_that_two_namespaces_have_says_which() -> None:
 
 
 @pytest.mark.parametrize("text", ["sum(rate(x[5m]))", 'a{b=~"c"}', "up or down"])
-async def test_query_in_promql_says_what_to_use_instead(text: str) -> None:
+async def test_query_in_promql_names_the_alternative(text: str) -> None:
     metrics, server = on_datadog()
     with pytest.raises(InvalidArguments, match=r"Datadog has no PromQL.*get_metrics.*find_metrics"):
         await metrics.promql(text, HOUR, None)
@@ -223,7 +223,7 @@ async def test_gauges_of_hosts_add_up_where_their_metric_says_so() -> None:
     assert server.queries[-1].endswith(".rollup(avg, 300)")
 
 
-async def test_address_stays_short_however_many_products_there_are() -> None:
+async def test_address_is_short_for_any_number_of_products() -> None:
     products = [f"a-rather-long-name-of-a-service-{number}" for number in range(60)]
     metrics, server = on_datadog(
         *(stored("http.requests", 60.0, service=product) for product in products),
@@ -235,7 +235,7 @@ async def test_address_stays_short_however_many_products_there_are() -> None:
     assert (swept_all.requests, max(map(len, server.queries)) < 4000) == (2, True)
 
 
-async def test_what_exists_is_asked_for_once() -> None:
+async def test_list_of_metrics_is_requested_once() -> None:
     metrics, server = on_datadog(stored("trace.http.request.hits", 60.0, service="checkout"))
     for _ in range(3):
         await metrics.discover(["checkout"], HOUR)

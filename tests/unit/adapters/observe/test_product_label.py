@@ -45,7 +45,7 @@ def test_label_of_an_unknown_name_wins_when_most_metrics_carry_it() -> None:
         [],
     ],
 )
-def test_values_that_are_no_names_are_no_products(values: Sequence[str]) -> None:
+def test_values_that_are_not_names_are_not_products(values: Sequence[str]) -> None:
     assert chosen(("svc", values, 30), ("job", ["shop"], 20)) == "job"
 
 
@@ -54,17 +54,17 @@ def test_usual_label_of_a_few_metrics_gives_way_to_one_that_most_carry() -> None
     assert chosen(("service", SERVICES, 20), ("svc", SERVICES, 30)) == "service"
 
 
-def test_what_the_operator_says_comes_first() -> None:
+def test_operator_setting_comes_first() -> None:
     told = ProductLabels(preferred=("zone_name",))
 
     assert chosen(("svc", SERVICES, 30), ("zone_name", ["a1"], 1), told=told) == "zone_name"
 
 
-def test_label_with_one_value_reports_nothing_apart() -> None:
+def test_label_with_one_value_distinguishes_no_products() -> None:
     assert chosen(("zq", ["prod"], 30), ("job", ["shop", "bank"], 20)) == "job"
 
 
-def test_pods_name_their_workloads_where_nothing_else_does() -> None:
+def test_pods_name_their_workloads_without_another_label() -> None:
     pods = ["basket-7d9f8b6c5d-bbbbb", "ledger-7d9f8b6c5d-ccccc"]
 
     assert chosen(("pod", pods, 9), ("zone_of", ["a", "b"], 9)) == "pod"

@@ -104,7 +104,7 @@ async def test_rate_over_wide_steps_skips_no_sample(open_metrics: Open) -> None:
     assert server.forms[0]["query"].endswith("[660s])")
 
 
-async def test_values_that_are_not_finite_are_none(open_metrics: Open) -> None:
+async def test_non_finite_values_are_empty(open_metrics: Open) -> None:
     values = [1.0, math.nan, math.inf, -math.inf, 2.0, 3.0]
     server = PrometheusServer([series("queue_depth", values)])
     interval = Interval(NOW - timedelta(minutes=5), NOW)
@@ -129,21 +129,21 @@ async def test_series_that_ends_early_is_named(open_metrics: Open) -> None:
     assert "11 min before the end" in result.notes[0]
 
 
-async def test_range_into_the_future_is_not_called_stale(open_metrics: Open) -> None:
+async def test_range_into_the_future_is_not_stale(open_metrics: Open) -> None:
     server = PrometheusServer([series("queue_depth", [1.0] * 40)])
     ahead = Interval(HALF_HOUR.start, NOW + timedelta(minutes=9))
     result = await (await open_metrics(server)).query_range(replace(QUERY, interval=ahead))
     assert list(result.notes) == []
 
 
-async def test_sample_carried_past_now_is_not_shown(open_metrics: Open) -> None:
+async def test_sample_after_now_is_not_shown(open_metrics: Open) -> None:
     server = PrometheusServer([series("queue_depth", [1.0] * 40)])
     ahead = Interval(HALF_HOUR.start, NOW + timedelta(minutes=9))
     result = await (await open_metrics(server)).query_range(replace(QUERY, interval=ahead))
     assert max(at for at, _value in result.series[0].points) <= NOW
 
 
-async def test_all_series_are_there_to_be_ranked(open_metrics: Open) -> None:
+async def test_all_series_are_ranked(open_metrics: Open) -> None:
     server = PrometheusServer(
         [series("queue_depth", [1.0] * 40, pod=f"p{number:02}") for number in range(90)]
     )
@@ -181,7 +181,7 @@ async def test_window_may_be_set(open_metrics: Open) -> None:
         ("myapp_things", [], {"myapp_things": "counter"}),
     ],
 )
-async def test_counter_by_any_other_name_is_a_rate(
+async def test_counter_with_any_name_is_a_rate(
     open_metrics: Open, metric: str, beside: list[str], types: dict[str, str]
 ) -> None:
     grows = [60.0 * number for number in range(40)]
@@ -195,7 +195,7 @@ async def test_counter_by_any_other_name_is_a_rate(
     ("metric", "types"),
     [("myapp_things_total", {"myapp_things_total": "gauge"}), ("row_count", {}), ("cash_sum", {})],
 )
-async def test_gauge_that_is_called_like_a_counter_stays_as_it_is(
+async def test_gauge_named_like_a_counter_is_unchanged(
     open_metrics: Open, metric: str, types: dict[str, str]
 ) -> None:
     server = PrometheusServer([series(metric, [7.0] * 40)], types=types)
@@ -289,7 +289,7 @@ async def test_failure_keeps_its_status_and_words(
         '{"status":"success","data":{"resultType":"matrix","result":[{"values":[[1,"x"]]}]}}',
     ],
 )
-async def test_answer_that_is_no_matrix_is_a_failure(open_metrics: Open, body: str) -> None:
+async def test_answer_that_is_not_a_matrix_is_a_failure(open_metrics: Open, body: str) -> None:
     metrics = await open_metrics(answering(body))
     with pytest.raises(UpstreamFailed, match="matrix"):
         await metrics.query_range(QUERY)
@@ -311,7 +311,7 @@ async def test_prefix_of_the_base_url_is_kept(aiohttp_server: Serve) -> None:
     assert len(result.series) == 1
 
 
-async def test_server_that_is_gone_is_unavailable(unused_tcp_port: int) -> None:
+async def test_unreachable_server_is_unavailable(unused_tcp_port: int) -> None:
     async with http_client(base_url=f"http://127.0.0.1:{unused_tcp_port}") as client:
         with pytest.raises(CapabilityUnavailable, match="Prometheus"):
             await PrometheusMetrics(client, SetClock(NOW), "service").query_range(QUERY)
@@ -420,7 +420,7 @@ async def test_a_server_without_quoted_names_is_asked_by_the_plain_ones(open_met
     assert any("k8s.pod.name" in note for note in found.notes)
 
 
-async def test_a_label_that_no_query_can_hold_is_left_out_and_counted(open_metrics: Open) -> None:
+async def test_an_unquotable_label_is_omitted_and_counted(open_metrics: Open) -> None:
     server = NamedServer(["job", 'a"b', "a$1", "x y", "\u2028"])
     metrics = await open_metrics(server.app(), product_label="")
 

@@ -18,7 +18,7 @@ class Asked:
         return self.times
 
 
-async def test_of_many_only_the_newest_are_kept() -> None:
+async def test_only_the_newest_answers_are_kept() -> None:
     kept: Remembered[int] = Remembered(timedelta(minutes=1), most=2)
     asked = Asked()
     for key in "abc":
@@ -28,7 +28,7 @@ async def test_of_many_only_the_newest_are_kept() -> None:
     assert await kept.get("a", asked) == 4
 
 
-async def test_what_is_over_is_let_go_of_without_being_asked_for() -> None:
+async def test_an_expired_answer_is_freed_without_a_request() -> None:
     kept: Remembered[list[int]] = Remembered(timedelta(0))
     await kept.get("a", _list)
     await asyncio.sleep(0)
@@ -37,7 +37,7 @@ async def test_what_is_over_is_let_go_of_without_being_asked_for() -> None:
     assert kept.held == 0
 
 
-async def test_a_failure_is_asked_for_again() -> None:
+async def test_a_failure_is_not_cached() -> None:
     kept: Remembered[int] = Remembered(timedelta(minutes=1))
 
     with pytest.raises(LookupError):
@@ -45,7 +45,7 @@ async def test_a_failure_is_asked_for_again() -> None:
     assert await kept.get("a", Asked()) == 1
 
 
-async def test_a_remembered_answer_states_again_how_many_entries_it_lacks() -> None:
+async def test_a_cached_answer_repeats_its_number_of_unreadable_entries() -> None:
     async def ask() -> int:
         left_out(2)
         return 1

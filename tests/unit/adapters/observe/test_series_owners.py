@@ -39,13 +39,13 @@ def anothers(seen: Sighting, *series: Mapping[str, str]) -> bool:
         ({"service": "db"}, False),  # by `service` the product was never found
     ],
 )
-def test_the_label_that_the_product_is_found_by_says_whose_a_series_is(
+def test_the_products_own_label_decides_a_series_owner(
     labels: Mapping[str, str], is_anothers: bool
 ) -> None:
     assert anothers(BY_TYPE, labels) is is_anothers
 
 
-def test_what_some_series_leave_open_stays_the_products() -> None:
+def test_a_series_without_an_owner_stays_the_products() -> None:
     assert not anothers(BY_TYPE, {"job": "db"}, {})
     assert anothers(BY_TYPE, {"job": "db"}, {"job": "cache"})
 
@@ -53,7 +53,9 @@ def test_what_some_series_leave_open_stays_the_products() -> None:
 @pytest.mark.parametrize(
     ("metric", "is_anothers"), [("breaker_calls_total", True), ("container_cpu_usage", False)]
 )
-def test_a_name_is_a_containers_in_cadvisors_metrics_alone(metric: str, is_anothers: bool) -> None:
+def test_a_name_label_is_a_container_only_in_cadvisor_metrics(
+    metric: str, is_anothers: bool
+) -> None:
     assert anothers(Sighting(metric, "name", "checkout"), {"job": "docker"}) is is_anothers
 
 
@@ -69,11 +71,11 @@ def test_a_name_is_a_containers_in_cadvisors_metrics_alone(metric: str, is_anoth
         [Sighting("istio_requests_total", "service", "checkout"), BY_TYPE],  # the other end's
     ],
 )
-def test_nothing_is_asked_where_there_is_no_doubt(seen: Sequence[Sighting]) -> None:
+def test_nothing_is_queried_without_a_doubt(seen: Sequence[Sighting]) -> None:
     assert owners(*seen).doubts() == []
 
 
-def test_only_what_shows_is_asked_for() -> None:
+def test_only_shown_series_are_queried() -> None:
     seen = (OWN, BY_TYPE, Sighting("m", "dialer_name", "web"), Sighting("m2", "service", "web"))
 
     found = owners(*seen, products=("checkout", "web"))
@@ -81,7 +83,7 @@ def test_only_what_shows_is_asked_for() -> None:
     assert found.doubts() == [Doubt("dialer_name", ["service"]), Doubt("type", ["job"])]
 
 
-def test_a_label_that_operators_prefer_is_believed() -> None:
+def test_a_preferred_label_of_operators_is_trusted() -> None:
     assert owners(OWN, BY_TYPE, preferred=["type"]).doubts() == []
 
 
@@ -95,6 +97,6 @@ def test_a_product_of_a_namespace_is_not_that_of_another() -> None:
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(LABELS), st.text(max_size=9), max_size=4)))
-def test_what_a_usual_label_found_is_never_taken_away(series: list[dict[str, str]]) -> None:
+def test_a_series_found_by_a_usual_label_is_never_removed(series: list[dict[str, str]]) -> None:
     told = [(OWN, labels) for labels in series]
     assert owners(OWN, BY_TYPE).anothers(told) == set()

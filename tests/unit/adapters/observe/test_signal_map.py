@@ -69,7 +69,7 @@ def test_sum_and_count_without_buckets_are_a_mean() -> None:
     ],
     ids=lambda value: getattr(value, "metric", value),
 )
-def test_counter_is_not_read_raw(one: Known, reading: str) -> None:
+def test_counter_is_never_read_raw(one: Known, reading: str) -> None:
     assert [signal.reading for signal in signals_of([one])] == [reading]
 
 
@@ -83,9 +83,7 @@ def test_counter_is_not_read_raw(one: Known, reading: str) -> None:
         ("envoy_response_code_class", {"2"}, 'envoy_response_code_class=~"5"'),
     ],
 )
-def test_share_that_fails_is_reported_by_a_status_label(
-    label: str, values: set[str], where: str
-) -> None:
+def test_failure_share_is_read_by_a_status_label(label: str, values: set[str], where: str) -> None:
     found = named(known("http_requests_total", "counter", {label: frozenset(values)}))
     failing = found["http_requests_total_error_ratio"]
     assert (failing.role, failing.reading, failing.over) == (
@@ -97,7 +95,7 @@ def test_share_that_fails_is_reported_by_a_status_label(
 @pytest.mark.parametrize(
     "values", [{}, {"status": frozenset({"shipped", "open"})}, {"code": frozenset({"EUR"})}]
 )
-def test_no_share_is_made_up_without_a_status_label(values: Mapping[str, frozenset[str]]) -> None:
+def test_no_share_is_invented_without_a_status_label(values: Mapping[str, frozenset[str]]) -> None:
     assert list(named(known("http_requests_total", "counter", values))) == ["http_requests_total"]
 
 
@@ -115,16 +113,16 @@ def test_ratio_needs_both_of_its_parts() -> None:
     assert both["hikaricp_connections_active_ratio"].reading == "ratio"
 
 
-def test_matcher_by_a_label_that_is_not_there_is_left_out() -> None:
+def test_matcher_with_a_missing_label_is_omitted() -> None:
     found = named(known("jvm_memory_used_bytes"))
     assert found["jvm_memory_used_bytes"].where == ""
 
 
-def test_of_several_quantiles_one_is_read() -> None:
+def test_one_of_several_quantiles_is_read() -> None:
     values = {"quantile": frozenset({"0.5", "0.9", "0.99"})}
     found = named(known("rpc_duration_seconds", "summary", values))
     assert found["rpc_duration_seconds"].where == 'quantile="0.99"'
 
 
-def test_unknown_name_is_still_a_signal() -> None:
+def test_unknown_name_is_a_signal() -> None:
     assert named(known("odd_gizmo"))["odd_gizmo"].role == "other"

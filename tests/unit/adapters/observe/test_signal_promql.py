@@ -63,11 +63,11 @@ def test_window_holds_four_scrapes_and_skips_none(
 @pytest.mark.parametrize(
     ("samples", "spacing_s"), [(21, 60), (20, 60), (41, 30), (39, 30), (5, 300), (4, 300), (80, 15), (120, 10)]
 )  # fmt: skip
-def test_spacing_is_the_usual_setting_that_is_near(samples: int, spacing_s: float) -> None:
+def test_spacing_is_the_nearest_common_setting(samples: int, spacing_s: float) -> None:
     assert spacing_of(1200.0, samples) == spacing_s
 
 
-def test_failure_that_never_happened_is_nought() -> None:
+def test_failure_that_never_occurred_is_zero() -> None:
     (group,) = groups_of(gauge("m", "x").places)
     signal = Signal("e", "errors", "rate_ratio", "m", where='code=~"5.."', over="m")
     assert "* 0" in expression(signal, group, 60.0)
@@ -111,7 +111,7 @@ def test_workload_of_a_namespace_is_not_that_of_another() -> None:
     assert found["m"]["shop/web"] == [Place("deployment", "web", False, "shop", "namespace")]
 
 
-def test_value_may_stand_behind_a_namespace() -> None:
+def test_value_may_have_a_namespace_prefix() -> None:
     assert value_pattern(["checkout"], pods=False) == "(?:[^/]+/)?(?:checkout)"
 
 

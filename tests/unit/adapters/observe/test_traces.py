@@ -85,7 +85,7 @@ async def test_tempo_waits_once_for_late_spans(client_of: Open) -> None:
     assert len(server.paths) == 2
 
 
-async def test_an_older_tempo_is_asked_the_newer_way_only_until_it_is_known(
+async def test_an_older_tempo_is_probed_once(
     client_of: Open,
 ) -> None:
     server = TempoServer([Trace(LONG, (SPAN,))], has_v2=False)
@@ -95,7 +95,7 @@ async def test_an_older_tempo_is_asked_the_newer_way_only_until_it_is_known(
     assert server.paths == [f"/api/traces/{LONG}"] * 2
 
 
-async def test_a_trace_that_tempo_cut_says_so(client_of: Open) -> None:
+async def test_a_trace_cut_by_tempo_is_reported(client_of: Open) -> None:
     server = TempoServer([Trace(LONG, (SPAN,))], partial="trace exceeds max size")
     found = await TempoTraces(await client_of(server.app())).get(LONG)
     assert found is not None
@@ -121,7 +121,7 @@ async def test_the_tenant_is_sent_to_tempo(client_of: Open) -> None:
     ],
 )
 @pytest.mark.parametrize("kind", ["jaeger v1", "jaeger v3", "tempo"])
-async def test_an_answer_that_is_no_trace_is_a_failure(
+async def test_an_answer_that_is_not_a_trace_is_a_failure(
     client_of: Open, kind: str, status: int, body: str
 ) -> None:
     client = await client_of(answering(status, body))
@@ -138,12 +138,12 @@ async def test_an_answer_that_is_no_trace_is_a_failure(
 @pytest.mark.parametrize(
     "body", ['{"data":null,"errors":[{"code":404}]}', '{"data":[]}', '{"data":[{"spans":[]}]}']
 )
-async def test_nothing_has_three_shapes_in_jaeger(client_of: Open, body: str) -> None:
+async def test_an_empty_jaeger_answer_has_three_shapes(client_of: Open, body: str) -> None:
     status = 404 if "404" in body else 200
     assert await JaegerTraces(await client_of(answering(status, body))).get(LONG) is None
 
 
-async def test_a_store_that_is_gone_is_unavailable(unused_tcp_port: int) -> None:
+async def test_an_unreachable_store_is_unavailable(unused_tcp_port: int) -> None:
     async with http_client(base_url=f"http://127.0.0.1:{unused_tcp_port}") as client:
         with pytest.raises(CapabilityUnavailable):
             await JaegerTraces(client).get(LONG)
@@ -157,7 +157,7 @@ def jaeger_span(**fields: object) -> Span:
 
 
 @pytest.mark.parametrize("field", ["tags", "logs", "references", "warnings", "operationName"])
-def test_a_null_field_of_a_jaeger_span_is_an_absent_one(field: str) -> None:
+def test_a_null_field_of_a_jaeger_span_counts_as_absent(field: str) -> None:
     assert jaeger_span(**{field: None}).service == "checkout"
 
 
@@ -191,7 +191,7 @@ def test_the_parent_is_the_first_child_of_in_the_same_trace() -> None:
     assert jaeger_span(references=[other]).parent_id == ""
 
 
-def test_a_failed_span_takes_its_words_from_its_log() -> None:
+def test_a_failed_span_has_the_message_of_its_log() -> None:
     fields = [{"key": "event", "value": "exception"}, {"key": "exception.message", "value": "boom"}]
     tags = [{"key": "error", "value": True}, {"key": "http.status_code", "value": 503}]
     span = jaeger_span(tags=tags, logs=[{"fields": fields}])
@@ -206,7 +206,7 @@ def otlp_span(**fields: object) -> Span:
 
 
 @pytest.mark.parametrize("field", ["attributes", "events", "status", "name"])
-def test_a_null_field_of_an_otlp_span_is_an_absent_one(field: str) -> None:
+def test_a_null_field_of_an_otlp_span_counts_as_absent(field: str) -> None:
     assert otlp_span(**{field: None}).duration_us >= 0
 
 
@@ -224,11 +224,11 @@ def test_enums_are_words_or_numbers(code: object, status: str) -> None:
     assert otlp_span(status={"code": code}).status == status
 
 
-def test_what_has_its_default_is_left_out() -> None:
+def test_an_omitted_field_has_its_default() -> None:
     assert otlp_span(status={}) == Span("", "", "checkout", "", 0, 0)
 
 
-def test_a_parent_of_zero_bytes_is_none() -> None:
+def test_a_parent_of_zero_bytes_is_no_parent() -> None:
     assert otlp_span(parentSpanId="AAAAAAAAAAA=").parent_id == ""
 
 
@@ -246,7 +246,7 @@ def test_attributes_have_types(value: object, text: str) -> None:
     assert otlp_span(attributes=[{"key": "k", "value": value}]).tags == {"k": text}
 
 
-def test_an_exception_event_says_what_failed() -> None:
+def test_an_exception_event_gives_the_error() -> None:
     event = {"attributes": [{"key": "exception.message", "value": {"stringValue": "boom"}}]}
     assert otlp_span(events=[event], status={"code": 2}).message == "boom"
 

@@ -68,7 +68,7 @@ def contract(text: str) -> object:
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_wrong_is_said_with_file_and_line(case: str) -> None:
+def test_an_error_is_reported_with_file_and_line(case: str) -> None:
     old, new, line, words = REFUSED[case]
     assert old in GOOD
 
@@ -104,7 +104,7 @@ def test_a_manifest_becomes_the_schema_that_a_model_sees() -> None:
     ],
     ids=["laughs", "depth", "size"],
 )
-def test_a_bomb_dies_at_a_limit(bomb: str, tmp_path: Path) -> None:
+def test_a_yaml_bomb_is_stopped_at_a_limit(bomb: str, tmp_path: Path) -> None:
     file = tmp_path / "bomb.yaml"
     file.write_text(bomb)
 

@@ -71,7 +71,7 @@ def test_a_model_is_shown_an_object_and_a_list_of_objects() -> None:
     assert schema["required"] == ["query"]
 
 
-def test_an_argument_of_any_kind_stands_where_the_body_names_it() -> None:
+def test_an_argument_of_any_type_is_placed_in_the_body() -> None:
     query = {"match": {"message": "timeout"}}
     given = arguments(ELASTICSEARCH, {"query": query})
 
@@ -93,7 +93,7 @@ json_values = st.recursive(
 
 
 @given(st.dictionaries(st.text(), json_values, max_size=3))
-def test_no_query_leaves_its_place_in_the_body(query: dict[str, Any]) -> None:
+def test_no_query_escapes_its_place_in_the_body(query: dict[str, Any]) -> None:
     _, body = placed(manifest(ELASTICSEARCH).manifest.endpoint, {"query": query, "size": 1})
 
     assert body == {
@@ -122,7 +122,7 @@ def nested(depth: int) -> dict[str, object]:
     ],
     ids=["deep", "very deep", "large", "128 bits", "half a character", "a list"],
 )
-def test_a_query_that_no_one_should_send_is_refused_in_words(query: object) -> None:
+def test_a_dangerous_query_is_refused_with_a_message(query: object) -> None:
     with pytest.raises(ValidationError):
         arguments(ELASTICSEARCH, {"query": query})
 
@@ -131,7 +131,7 @@ def test_a_query_at_the_limit_passes() -> None:
     assert orjson.dumps(arguments(ELASTICSEARCH, {"query": nested(MAX_FREE_DEPTH - 1)})["query"])
 
 
-def test_of_a_free_query_it_is_unknown_whose_data_it_reads() -> None:
+def test_a_free_query_has_unknown_products() -> None:
     both = ELASTICSEARCH.replace("parameters:", "parameters:\n  product: {type: string}")
     assert not contract_of(manifest(both)).products.can_be_told
 
@@ -171,7 +171,7 @@ def test_several_headers_are_sent_and_each_is_a_secret() -> None:
         ),
     ],
 )
-def test_a_manifest_that_cannot_work_is_refused(old: str, new: str, words: str) -> None:
+def test_an_unworkable_manifest_is_refused(old: str, new: str, words: str) -> None:
     with pytest.raises(ManifestInvalid, match=words):
         contract_of(manifest(DATADOG.replace(old, new)))
 

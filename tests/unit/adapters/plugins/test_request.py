@@ -14,12 +14,12 @@ ISSUE = Endpoint(url="http://bridge/issues/{key}/notes?by={who}")
 
 
 @pytest.mark.parametrize("key", ["../../admin", "..", ".", "a/../../b", "..\\admin", ""])
-def test_a_path_argument_cannot_climb(key: str) -> None:
+def test_a_path_argument_cannot_traverse(key: str) -> None:
     with pytest.raises(InvalidArguments):
         placed(ISSUE, {"key": key, "who": "me"})
 
 
-def test_two_arguments_cannot_climb_together() -> None:
+def test_two_arguments_cannot_traverse_together() -> None:
     with pytest.raises(InvalidArguments):
         placed(Endpoint(url="http://bridge/x/{a}{b}"), {"a": ".", "b": "."})
 
@@ -39,7 +39,7 @@ def test_an_argument_stays_in_its_place(key: str, who: str, more: str) -> None:
     assert url.isprintable()
 
 
-def test_a_post_carries_the_rest_as_json() -> None:
+def test_a_post_sends_the_other_arguments_as_json() -> None:
     search = Endpoint(url="http://bridge/search/{kind}", method="POST", read_only=True)
 
     assert placed(search, {"kind": "bug", "limit": 3, "open": True}) == (

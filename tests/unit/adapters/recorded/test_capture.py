@@ -57,7 +57,7 @@ class OneAtATime:
         return await CHECKOUT.metrics.promql(text, interval, step_s, instant=instant)
 
 
-async def test_every_series_is_taken_and_what_failed_is_named() -> None:
+async def test_every_series_is_recorded_and_failures_are_named() -> None:
     found = await CHECKOUT.metrics.discover(PRODUCTS, HOUR)
     failing, *others = (metric.name for metric in found.metrics)
 
@@ -91,7 +91,7 @@ async def test_lines_spans_and_deploys_have_the_shapes_of_a_case() -> None:
     assert deploys.rows
 
 
-async def test_cluster_is_taken_without_what_may_not_be_shown() -> None:
+async def test_cluster_is_recorded_without_secrets() -> None:
     state, notes = await take_cluster(CHECKOUT.kubernetes, PRODUCTS)
 
     objects = state["objects"]
@@ -100,7 +100,7 @@ async def test_cluster_is_taken_without_what_may_not_be_shown() -> None:
     assert notes == []
 
 
-async def test_backends_that_fail_leave_notes_and_no_exception() -> None:
+async def test_failing_backends_leave_notes_and_no_exception() -> None:
     metrics = await take_metrics(FakeMetrics(failure=DOWN), PRODUCTS, HOUR, 60.0)
     logs = await take_logs(FakeLogs(failure=DOWN), PRODUCTS, HOUR)
     traces, _calls = await take_traces(FakeTraces(failure=DOWN), PRODUCTS, (HOUR,))
@@ -121,7 +121,7 @@ async def test_dead_backend_is_not_asked_for_every_product() -> None:
     assert taken.notes[-1] == "deploys of p2: given up after 3 failures"
 
 
-async def test_backend_that_knows_not_every_product_is_asked_for_all() -> None:
+async def test_backend_with_unknown_products_is_asked_for_all() -> None:
     deploys = FakeDeploys(failure=InvalidArguments("no such product"))
 
     taken = await take_deploys([deploys], [f"p{number}" for number in range(50)], HOUR)
@@ -186,7 +186,7 @@ def test_another_case_is_never_written_over(tmp_path: Path) -> None:
     assert b"first" in (tmp_path / "c" / "logs.ndjson").read_bytes()
 
 
-def test_what_cannot_be_redacted_leaves_nothing(tmp_path: Path) -> None:
+def test_case_that_cannot_be_redacted_leaves_nothing(tmp_path: Path) -> None:
     def refuse(value: JsonValue) -> JsonValue:
         raise RedactionFailed("no")
 
@@ -196,14 +196,14 @@ def test_what_cannot_be_redacted_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
     with pytest.raises(NotWritten, match="cannot be written"):
         write_case(tmp_path / "file" / "c", case(), as_it_is)
 
 
-def test_case_keeps_within_its_size_and_says_what_did_not_fit(tmp_path: Path) -> None:
+def test_case_respects_its_size_limit_and_says_what_did_not_fit(tmp_path: Path) -> None:
     rows = [line("x" * 1000) for _ in range(10)]
 
     left_out = write_case(tmp_path / "c", case(rows), as_it_is, most_bytes=5_000)

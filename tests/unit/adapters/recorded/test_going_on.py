@@ -34,7 +34,7 @@ async def errors_since(incidents: RecordedIncidents, clock: FakeClock, since: da
     return len((await incidents.look("bad-deploy").logs.query(query)).lines)
 
 
-async def test_a_rollback_of_the_culprit_ends_what_it_broke() -> None:
+async def test_a_rollback_of_the_culprit_ends_its_effects() -> None:
     incidents, clock = opened()
     before = await last(incidents, clock, P99), await last(incidents, clock, ERRORS)
 
@@ -48,7 +48,7 @@ async def test_a_rollback_of_the_culprit_ends_what_it_broke() -> None:
     assert await errors_since(incidents, clock, NOW + timedelta(seconds=60)) == 0
 
 
-async def test_a_rollback_is_a_deploy_like_any_other() -> None:
+async def test_a_rollback_is_a_normal_deploy() -> None:
     incidents, clock = opened()
 
     incidents.rolled_back("checkout", "v2.3.7", "v2.4.0")
@@ -68,9 +68,7 @@ async def test_a_rollback_is_a_deploy_like_any_other() -> None:
         ("checkout", "v2.3.7", "current"),
     ],
 )
-async def test_any_other_rollback_changes_no_figure(
-    product: str, version: str, before: str
-) -> None:
+async def test_any_other_rollback_changes_nothing(product: str, version: str, before: str) -> None:
     incidents, clock = opened()
     bad = await last(incidents, clock, P99)
 
@@ -80,7 +78,7 @@ async def test_any_other_rollback_changes_no_figure(
     assert await last(incidents, clock, P99) > bad / 2
 
 
-async def test_an_incident_that_no_one_looked_at_has_just_happened() -> None:
+async def test_an_unviewed_incident_has_just_happened() -> None:
     incidents, clock = opened()
     clock.advance(7 * HOUR.total_seconds())
 
@@ -91,7 +89,7 @@ async def test_an_incident_that_no_one_looked_at_has_just_happened() -> None:
     assert await last(incidents, clock, P99) > 1
 
 
-async def test_an_incident_stands_where_it_stood_while_people_look() -> None:
+async def test_an_incident_does_not_restart_while_people_look() -> None:
     incidents, clock = opened()
     incidents.look("bad-deploy")
     clock.advance(REST.total_seconds() - 1)
@@ -102,7 +100,7 @@ async def test_an_incident_stands_where_it_stood_while_people_look() -> None:
     assert bad.at == floored(NOW) - timedelta(minutes=25)
 
 
-async def test_what_was_cured_stays_cured() -> None:
+async def test_a_repaired_incident_stays_repaired() -> None:
     incidents, clock = opened()
     bad = await last(incidents, clock, P99)
     incidents.rolled_back("checkout", "v2.3.7", "v2.4.0")

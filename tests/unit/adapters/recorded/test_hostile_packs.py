@@ -196,7 +196,7 @@ def link(kind: bytes) -> tuple[tarfile.TarInfo, bytes]:
     ],
     ids=["above", "out and up", "absolute", "symlink", "hard link", "fifo", "device", "twice"],
 )
-def test_archive_with_what_no_pack_needs_is_refused(
+def test_archive_with_a_foreign_member_is_refused(
     tmp_path: Path, odd: tuple[tarfile.TarInfo, bytes]
 ) -> None:
     path = archive(tmp_path, member("a/case.json"), odd)
@@ -205,7 +205,7 @@ def test_archive_with_what_no_pack_needs_is_refused(
         list(case_files([path]))
 
 
-def test_archive_that_is_cut_is_refused(tmp_path: Path) -> None:
+def test_truncated_archive_is_refused(tmp_path: Path) -> None:
     path = archive(tmp_path, member("a/case.json", b" " * 100_000))
     path.write_bytes(path.read_bytes()[:-40])
 
@@ -213,7 +213,7 @@ def test_archive_that_is_cut_is_refused(tmp_path: Path) -> None:
         list(case_files([path]))
 
 
-def test_archive_larger_unpacked_than_any_case_is_refused_unread(tmp_path: Path) -> None:
+def test_oversized_archive_is_refused_unread(tmp_path: Path) -> None:
     info = tarfile.TarInfo("a/case.json")
     info.size = 1 << 40
     (tmp_path / "pack.tar").write_bytes(info.tobuf() + b"\0" * 1024)
@@ -231,14 +231,14 @@ def test_link_in_a_folder_is_not_followed(tmp_path: Path) -> None:
         list(case_files([tmp_path]))
 
 
-def test_files_that_are_none_of_a_case_are_not_read(tmp_path: Path) -> None:
+def test_files_outside_a_case_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "case.json").write_text("{}")
     (tmp_path / "notes.txt").write_text("of the team")
 
     assert [list(case.files) for case in case_files([tmp_path])] == [["case.json"]]
 
 
-def test_archives_in_a_folder_are_read_as_well(tmp_path: Path) -> None:
+def test_archives_in_a_folder_are_read_too(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "case.json").write_text("{}")
     archive(tmp_path, member("a/case.json"))
@@ -248,7 +248,7 @@ def test_archives_in_a_folder_are_read_as_well(tmp_path: Path) -> None:
     assert places == ["/b", "/pack.tar.xz:a"]
 
 
-def test_files_of_cases_lie_in_any_order(tmp_path: Path) -> None:
+def test_files_of_cases_may_be_in_any_order(tmp_path: Path) -> None:
     names = ("a/case.json", "b/case.json", "a/logs.ndjson", "b/notes.txt", "b/logs.ndjson")
 
     found = list(case_files([archive(tmp_path, *map(member, names))]))
@@ -256,7 +256,7 @@ def test_files_of_cases_lie_in_any_order(tmp_path: Path) -> None:
     assert [sorted(case.files) for case in found] == [["case.json", "logs.ndjson"]] * 2
 
 
-def test_a_line_whose_clock_could_not_be_read_is_left_out() -> None:
+def test_a_line_with_an_unreadable_time_is_dropped() -> None:
     zero_time = LineRow.model_validate({"ts_ns": -6795364578871345152, "line": "said"})
 
     assert zero_time.ts_ns < 0

@@ -55,7 +55,7 @@ async def test_samples_are_imported_with_the_mark() -> None:
     assert server.imported == [{"metric": metric, "values": [1.0, 0.0], "timestamps": instants}]
 
 
-async def test_server_that_lost_samples_is_told_what_to_set() -> None:
+async def test_server_that_lost_samples_gets_a_hint() -> None:
     with pytest.raises(NotLoaded, match="all of the 2 samples: is its retention long enough"):
         await loaded(ImportServer(counted=1), patience_s=0.01)
 
@@ -65,7 +65,7 @@ async def test_server_without_an_import_is_named() -> None:
         await loaded(ImportServer(counted=0, status=404))
 
 
-async def test_server_that_is_not_there_is_named() -> None:
+async def test_unreachable_server_is_named() -> None:
     async with serving(ImportServer(0).answer) as url:
         pass
     async with http_client(base_url=url) as client:

@@ -34,7 +34,7 @@ def recording(found: Sequence[RecordedSeries], edges: Sequence[tuple[str, str]] 
 
 @pytest.mark.parametrize("make", [series, counter])
 @pytest.mark.parametrize(("then", "moves"), [(100.0, True), (0.0, True), (10.2, False)])
-def test_rise_and_drop_beyond_the_usual_range_are_moves(
+def test_rise_and_drop_beyond_the_usual_range_are_changes(
     make: object, then: float, moves: bool
 ) -> None:
     assert callable(make)
@@ -45,13 +45,13 @@ def test_rise_and_drop_beyond_the_usual_range_are_moves(
 
 
 @pytest.mark.parametrize("factor", [1e-9, 1.0, 1e9])
-def test_score_has_no_scale(factor: float) -> None:
+def test_score_is_scale_free(factor: float) -> None:
     plain = moved_by(series("db", 10.0, 30.0), NOW_S)
 
     assert moved_by(series("db", 10.0 * factor, 30.0 * factor), NOW_S) == pytest.approx(plain)
 
 
-def test_deepest_product_that_moved_comes_first() -> None:
+def test_deepest_changed_product_comes_first() -> None:
     moved = [series("web", 1.0, 3.0), series("db", 1.0, 2.5)]
 
     apart = plain_answer(recording(moved))
@@ -76,5 +76,5 @@ def test_without_metrics_unready_pods_and_new_errors_are_evidence() -> None:
 
 
 @pytest.mark.parametrize("points", [[], [(NOW_S, 1.0)], [(at, 0.0) for at in minutes(60)]])
-def test_too_little_and_nothing_are_no_move(points: Sequence[tuple[float, float]]) -> None:
+def test_too_little_data_is_not_a_change(points: Sequence[tuple[float, float]]) -> None:
     assert moved_by(RecordedSeries("gauge", {}, None, points), NOW_S) == 0.0

@@ -44,7 +44,7 @@ def digest(found: Iterable[object]) -> str:
     return hashlib.sha256("\n".join(map(str, found)).encode()).hexdigest()[:16]
 
 
-def test_series_are_what_they_were(data: Dataset) -> None:
+def test_series_are_unchanged(data: Dataset) -> None:
     start_s, end_s = data.start.timestamp(), data.end.timestamp()
     instants_s = [start_s + number * 420.0 for number in range(int((end_s - start_s) / 420.0))]
     # To nine digits: the last bit of a cosine differs between machines.
@@ -57,7 +57,7 @@ def test_series_are_what_they_were(data: Dataset) -> None:
     assert found == SERIES[data.scenario.name]
 
 
-def test_lines_are_what_they_were(data: Dataset) -> None:
+def test_lines_are_unchanged(data: Dataset) -> None:
     lines = (
         line
         for minute in data.minutes(*AROUND)
@@ -67,14 +67,14 @@ def test_lines_are_what_they_were(data: Dataset) -> None:
     assert digest(map(LINE, lines)) == LINES[data.scenario.name]
 
 
-def test_traces_are_what_they_were(data: Dataset) -> None:
+def test_traces_are_unchanged(data: Dataset) -> None:
     traces = [trace for minute in data.minutes(*AROUND) for trace in data.traces(minute)]
     found = digest((SPAN(span), span.tags) for trace in traces for span in trace.spans)
     assert found == TRACES[data.scenario.name]
     assert [data.trace(trace.trace_id) for trace in traces] == traces
 
 
-def test_errors_are_the_lines_that_are_errors(data: Dataset) -> None:
+def test_errors_are_the_error_lines(data: Dataset) -> None:
     other = Dataset(data.scenario, data.anchor, 7)
     places = [(name, minute) for minute in data.minutes(*AROUND) for name in data.products]
     found = {place: list(data.errors(*place)) for place in reversed(places)}

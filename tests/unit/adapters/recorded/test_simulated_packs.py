@@ -28,7 +28,7 @@ def test_written_pack_is_read_and_small(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_pack_is_the_same_each_time(tmp_path: Path, name: str) -> None:
+def test_pack_is_identical_each_time(tmp_path: Path, name: str) -> None:
     write(tmp_path / "a", name)
     write(tmp_path / "b", name)
 

@@ -105,7 +105,7 @@ def test_metrics_of_a_whole_incident_cost_little_cpu() -> None:
         ("saturated-dependency", "checkout", "http_request_duration_seconds_p99"),
     ],
 )
-def test_fault_stands_out_of_the_day_before(name: str, product: str, metric: str) -> None:
+def test_fault_exceeds_the_day_before(name: str, product: str, metric: str) -> None:
     assert sigmas(dataset(name), product, metric) > 5
 
 
@@ -119,7 +119,7 @@ def test_fault_stands_out_of_the_day_before(name: str, product: str, metric: str
         ("saturated-dependency", "recommendations"),
     ],
 )
-def test_decoys_and_bystanders_stay_within_their_ordinary_day(name: str, product: str) -> None:
+def test_decoys_and_bystanders_have_a_normal_day(name: str, product: str) -> None:
     found = {key: value for key, value in all_sigmas(dataset(name)).items() if key[0] == product}
     assert max(abs(value) for value in found.values()) < 3
 
@@ -178,7 +178,7 @@ def test_checkout_errors_begin_with_its_deploy() -> None:
     assert count(data, "checkout", "error", ANCHOR - 124 * MINUTE, ANCHOR - 100 * MINUTE) < 3
 
 
-def test_one_line_of_one_incident_tries_to_give_orders() -> None:
+def test_one_line_of_one_incident_contains_an_injection() -> None:
     start = ANCHOR - 60 * MINUTE
     found = [
         (name, line.level)
@@ -208,11 +208,11 @@ def test_every_trace_named_in_a_log_line_exists_and_is_one_tree() -> None:
 
 
 @pytest.mark.parametrize("trace_id", ["", "zz", "0" * 32, "6b01a491" + "0" * 24])
-def test_unknown_trace_is_none(trace_id: str) -> None:
+def test_unknown_trace_is_not_found(trace_id: str) -> None:
     assert dataset("quiet-day").trace(trace_id) is None
 
 
-def test_lines_of_a_minute_lie_in_it_newest_first() -> None:
+def test_lines_of_a_minute_are_newest_first() -> None:
     data = dataset("saturated-dependency")
     minute = data.minutes(ANCHOR - MINUTE, ANCHOR)[0]
     stamps = [line.ts_ns for line in data.lines("payments-db", minute)]

@@ -44,7 +44,7 @@ def series(found: CaseFiles) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_variant_has_an_id_and_a_set_of_its_own(kind: str) -> None:
+def test_variant_has_its_own_id_and_set(kind: str) -> None:
     (variant,) = (one for one in variants_of(KINDS, 1) if one.kind == kind)
     about = document(varied(case(), variant), "case.json")
 
@@ -56,7 +56,7 @@ def test_same_seed_gives_the_same_files(variant: Variant) -> None:
     assert varied(case(), variant).files == varied(case(), variant).files
 
 
-def test_dropped_units_come_once_and_other_kinds_once_a_seed() -> None:
+def test_dropped_units_occur_once_and_other_kinds_once_per_seed() -> None:
     assert [(one.kind, one.seed) for one in variants_of(("units", "scale"), 3)] == [
         ("units", 1),
         ("scale", 1),
@@ -92,7 +92,7 @@ def test_seeds_invent_different_names() -> None:
 
 
 @pytest.mark.parametrize("seed", range(1, 6))
-def test_values_are_converted_with_their_unit_and_replicas_alike(seed: int) -> None:
+def test_values_are_converted_with_their_unit_for_every_replica(seed: int) -> None:
     factors = {"milliseconds": 1e3, "microseconds": 1e6, "minutes": 1 / 60}
     first, second, *others = series(varied(case(), Variant("scale", seed)))
     factor = factors[str(first["unit"])]
@@ -102,7 +102,7 @@ def test_values_are_converted_with_their_unit_and_replicas_alike(seed: int) -> N
     assert others == SERIES[2:]
 
 
-def test_products_have_new_names_in_every_text_but_in_the_words_of_the_truth() -> None:
+def test_products_have_new_names_everywhere_except_in_the_truth() -> None:
     found = varied(case(), Variant("products", 3))
     cart, database = document(found, "case.json")["products"]
     truth = document(found, "truth.json")

@@ -14,7 +14,7 @@ from tools.signals import Reading, Signal
     st.sampled_from([60.0, 120.0, 300.0]),
     st.integers(1, 40),
 )
-def test_a_range_from_then_on_is_compared_and_one_well_before_is_not(
+def test_a_range_after_that_time_is_compared_and_an_earlier_one_is_not(
     first: int, step_s: float, samples: int
 ) -> None:
     grown = [(first + n * step_s, 1.0) for n in range(60)]
@@ -36,16 +36,14 @@ def rate(spacing_s: float | None = 15.0, reading: Reading = "rate") -> Signal:
     [(rate(), 1), (rate(60.0), 3), (rate(None), 3), (rate(reading="gauge"), 0)],
     ids=["every 15 s", "every minute", "not known", "as it is"],
 )
-def test_the_first_of_a_rate_are_of_a_window_that_is_not_filled(
-    signal: Signal, left_out: int
-) -> None:
+def test_the_first_rates_come_from_a_partly_filled_window(signal: Signal, left_out: int) -> None:
     points = [(600.0 + 60 * n, 1.0) for n in range(10)]
 
     assert filled_from(points, signal, 0.0, 60.0) == points[left_out][0]
 
 
 @pytest.mark.parametrize("read_from", [600.0, 550.0])
-def test_a_series_that_may_be_older_than_what_was_read_is_taken_whole(read_from: float) -> None:
+def test_a_series_that_may_start_before_the_read_range_is_used_whole(read_from: float) -> None:
     points = [(600.0 + 60 * n, 1.0) for n in range(10)]
 
     assert filled_from(points, rate(), read_from, 60.0) == 600.0

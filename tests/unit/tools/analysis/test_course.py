@@ -26,7 +26,7 @@ def test_ten_thousand_points_keep_their_peak_and_the_onset() -> None:
     assert course(points, 20)[8] == points[4_321]
 
 
-def test_a_series_that_fits_is_left_as_it_is() -> None:
+def test_a_short_series_is_unchanged() -> None:
     points = list(zip(moments(0, 60, 120), [1.0, 2.0, 3.0], strict=True))
 
     assert course(points, 3) == points
@@ -42,7 +42,7 @@ def test_a_series_that_fits_is_left_as_it_is() -> None:
     ),
     st.integers(1, 20),
 )
-def test_no_point_is_made_up_and_time_goes_on(raw: list[tuple[int, float]], most: int) -> None:
+def test_no_point_is_invented_and_times_increase(raw: list[tuple[int, float]], most: int) -> None:
     points = [(BEGIN + timedelta(seconds=at), value) for at, value in raw]
 
     found = course(points, most)

@@ -67,7 +67,7 @@ def test_product_that_ends_requests_early_is_named(
     assert (found[0].before, found[0].after, found[0].n) == (0.0, 1.0, 10)
 
 
-def test_call_that_is_begun_and_never_arrives_is_its_callers() -> None:
+def test_a_call_that_never_arrives_belongs_to_its_caller() -> None:
     """The client's span is there, the server's is not."""
     cut = [
         Trace(one.trace_id, tuple(span for span in one.spans if span.service != "mail"))
@@ -88,13 +88,13 @@ def test_call_that_is_begun_and_never_arrives_is_its_callers() -> None:
         pytest.param(orders(20, ROUTE[:1]), orders(10), id="requests go further than before"),
     ],
 )
-def test_what_may_be_chance_or_no_trouble_is_not_reported(
+def test_chance_and_harmless_ends_are_not_reported(
     before: Sequence[Trace], after: Sequence[Trace]
 ) -> None:
     assert cut_requests(before, after) == []
 
 
-def test_spans_that_were_lost_are_no_end_of_a_request() -> None:
+def test_lost_spans_do_not_end_a_request() -> None:
     """It took as long as always, so it did what no span tells of."""
     whole = order(1).spans[0].duration_us
     lost = [
@@ -139,7 +139,7 @@ def test_clock_of_the_called_host_does_not_change_the_order_of_calls() -> None:
         max_size=12,
     )
 )
-def test_spans_that_are_their_own_parents_or_share_an_id_are_read_to_the_end(
+def test_self_parented_spans_and_shared_ids_are_read_to_the_end(
     spans: list[list[Span]],
 ) -> None:
     traces = [Trace(str(number), tuple(one)) for number, one in enumerate(spans)]

@@ -49,11 +49,11 @@ def test_trouble_of_any_age_within_the_day_is_found_with_its_onset(hours: float)
     assert found.since == pytest.approx(END - hours * 3600, abs=STEP_S)
 
 
-def test_trouble_that_is_over_is_none() -> None:
+def test_trouble_that_is_over_is_not_reported() -> None:
     assert against_day(day(lambda ago: 1.2 if 1 < ago <= 3 else 0.2)) is None
 
 
-def test_a_spike_within_the_range_is_none() -> None:
+def test_a_spike_within_the_range_is_not_reported() -> None:
     assert against_day(day(lambda ago: 1.2 if ago == 1 / 6 else 0.2)) is None
 
 
@@ -64,11 +64,11 @@ def test_load_that_fell_hours_ago_is_found() -> None:
     assert (found.last, found.down > UNUSUAL) == (0.0, True)
 
 
-def test_an_hour_of_data_shows_no_day() -> None:
+def test_an_hour_of_data_is_not_enough_for_a_day() -> None:
     assert against_day(day(lambda ago: 1.2 if ago <= 1 else 0.2, hours=3)) is None
 
 
-def test_a_peak_of_every_day_that_does_not_come_is_found() -> None:
+def test_a_missing_daily_peak_is_found() -> None:
     def peak(ago: float) -> float:
         return 20.0 if ago <= 1 or 1 < ago <= 23 else 80.0
 
@@ -87,15 +87,15 @@ def test_a_peak_of_every_day_that_does_not_come_is_found() -> None:
         pytest.param(lambda ago: 0.0 if ago < 29 else 40.0, id="nothing since yesterday"),
     ],
 )
-def test_traffic_as_yesterday_is_no_fall(value: Callable[[float], float]) -> None:
+def test_traffic_equal_to_yesterday_is_not_a_drop(value: Callable[[float], float]) -> None:
     assert since_yesterday(day(value)) is None
 
 
-def test_less_than_a_day_reports_nothing_of_yesterday() -> None:
+def test_less_than_a_day_of_data_is_not_compared_with_yesterday() -> None:
     assert since_yesterday(day(lambda ago: 5.0 if ago <= 1 else 40.0, hours=20)) is None
 
 
-def test_course_has_the_samples_of_the_day_and_then_medians_of_what_is_newer() -> None:
+def test_course_has_the_samples_of_the_day_followed_by_medians() -> None:
     recent = [(END - 60.0 * n, 9.0 if n % 10 == 5 else 1.0) for n in range(120, -1, -1)]
     course = day_course(day(lambda _: 3.0), recent, END, STEP_S)
 
@@ -110,7 +110,7 @@ def test_course_has_the_samples_of_the_day_and_then_medians_of_what_is_newer() -
         max_size=40,
     )
 )
-def test_medians_stand_in_order_between_what_they_are_of(points: list[tuple[float, float]]) -> None:
+def test_medians_are_ordered_and_within_their_values(points: list[tuple[float, float]]) -> None:
     found = medians(points, END, STEP_S)
 
     assert [at for at, _ in found] == sorted({at for at, _ in found})
@@ -133,9 +133,7 @@ def step_of(points: Points, worse: Worse = "either") -> Shift | None:
 
 @pytest.mark.parametrize("share", [0.0, 0.4, 3.0])
 @pytest.mark.parametrize("hours", [1.5, 5.0, 14.0])
-def test_a_level_that_changed_at_once_and_stayed_is_found_with_its_onset(
-    hours: float, share: float
-) -> None:
+def test_a_sudden_lasting_change_is_found_with_its_onset(hours: float, share: float) -> None:
     found = step_of(day(lambda ago: 40.0 * (share if ago <= hours else 1.0)))
 
     assert found is not None
@@ -154,13 +152,13 @@ def test_a_level_that_changed_at_once_and_stayed_is_found_with_its_onset(
         lambda ago: 40.0 if ago > 3 else 44.0,  # small
     ],
 )
-def test_what_changes_slowly_or_often_or_a_little_is_no_step(
+def test_slow_frequent_and_small_changes_are_not_steps(
     value: Callable[[float], float],
 ) -> None:
     assert step_of(day(value)) is None
 
 
-def test_a_step_the_good_way_is_none() -> None:
+def test_a_step_in_the_good_direction_is_not_reported() -> None:
     points = day(lambda ago: 10.0 if ago <= 5 else 40.0)
 
     assert step_of(points, "up") is None

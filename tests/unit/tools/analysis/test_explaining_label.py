@@ -32,13 +32,13 @@ ZONES: Sequence[Seen] = [
         ([], None),
     ],
 )
-def test_value_that_all_and_only_moved_series_have_explains(
+def test_value_of_all_and_only_the_moved_series_explains(
     series: Sequence[Seen], found: Explained | None
 ) -> None:
     assert explaining_label(series) == found
 
 
-def test_of_labels_that_explain_alike_a_pod_is_named() -> None:
+def test_a_pod_is_named_among_equally_good_labels() -> None:
     series = [({"addr": f"10.0.0.{n}", "pod": f"p{n}"}, n == 2) for n in range(4)]
 
     assert explaining_label(series) == Explained("pod", "p2", 4)
@@ -50,7 +50,7 @@ def test_of_labels_that_explain_alike_a_pod_is_named() -> None:
         max_size=12,
     )
 )
-def test_what_is_named_moved_and_nothing_else_did(series: list[Seen]) -> None:
+def test_the_named_value_covers_exactly_the_moved_series(series: list[Seen]) -> None:
     found = explaining_label(series)
 
     assert found is None or all(

@@ -32,20 +32,20 @@ def every_minute(*without: int, first: int = 0) -> list[tuple[float, float]]:
     ids=["none", "one sample", "two samples", "into the range", "mostly before the range",
          "late samples", "to the end", "a hole and the end", "the longer one"],
 )  # fmt: skip
-def test_a_gap_is_reported_from_what_scrapes_may_leave_out(
+def test_a_gap_longer_than_missed_scrapes_is_reported(
     missing: Sequence[int], found: Gap | None
 ) -> None:
     assert gap_in(every_minute(*missing), START, END, STEP) == found
 
 
-def test_what_comes_now_and_then_has_no_gap() -> None:
+def test_sporadic_samples_have_no_gap() -> None:
     rare = [point for number, point in enumerate(every_minute()) if number % 7 == 0]
 
     assert gap_in(rare, START, END, STEP) is None
     assert gap_in(rare[-6:], START, END, STEP) is None
 
 
-def test_one_outage_of_the_monitoring_before_hides_no_gap() -> None:
+def test_an_earlier_monitoring_outage_hides_no_gap() -> None:
     points = every_minute(*range(60, 80), *range(147, 151))
 
     assert gap_in(points, START, END, STEP) == Gap(146 * STEP, None)
@@ -58,14 +58,14 @@ def test_a_young_series_has_a_gap_as_well() -> None:
     assert gap_in(young[:5], START, END, STEP) is None
 
 
-def test_samples_after_the_range_are_not_of_it() -> None:
+def test_samples_after_the_range_are_ignored() -> None:
     points = every_minute(147, 148, 149, 150)
 
     assert gap_in([*points, (END + 9 * STEP, 1.0)], START, END, STEP) == Gap(146 * STEP, None)
 
 
 @given(st.sets(st.integers(0, 150)), st.integers(6, 150))
-def test_nothing_was_seen_in_a_gap(missing: set[int], first: int) -> None:
+def test_a_gap_has_no_values(missing: set[int], first: int) -> None:
     points = every_minute(*missing, first=first)
     found = gap_in(points, START, END, STEP)
 

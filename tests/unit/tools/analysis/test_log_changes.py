@@ -62,7 +62,9 @@ def test_new_grown_and_gone_are_distinguished() -> None:
     ("before", "after", "change"),
     [(0, 1, "new"), (5, 30, "grown"), (10, 10, "steady"), (1, 3, "steady"), (40, 0, "gone")],
 )
-def test_change_is_judged_by_what_would_have_come(before: int, after: int, change: Change) -> None:
+def test_change_is_measured_against_the_expected_number(
+    before: int, after: int, change: Change
+) -> None:
     found = compared(("boom", before, after), by_load=False)
 
     assert [one.change for one in found if one.example == "boom"] == [change]
@@ -74,11 +76,11 @@ def test_lines_that_grow_with_the_load_of_their_product_did_not_change() -> None
     assert {one.change for one in found} == {"steady"}
 
 
-def test_rare_line_that_is_not_there_is_no_silence() -> None:
+def test_missing_rare_line_is_not_a_silence() -> None:
     assert changes(("nightly job", 3, 0)) == {}
 
 
-def test_hosts_and_names_of_others_are_told() -> None:
+def test_hosts_and_names_of_other_products_are_listed() -> None:
     of = [line(NOW_S - 5, "payments-db refused payments", host=host) for host in ("a", "b", "a")]
     (found,) = patterns_of(
         sample(of, NOW_S, 60.0),
@@ -116,9 +118,7 @@ def of_a_day(
 
 
 @given(st.integers(1, 20), st.integers(0, 40))
-def test_errors_that_come_all_day_are_no_news_because_the_last_hour_had_none(
-    in_window: int, seed: int
-) -> None:
+def test_errors_of_the_whole_day_are_not_new_after_a_quiet_hour(in_window: int, seed: int) -> None:
     start = NOW_S - HALF_HOUR_S
     day = spread(f"boom {seed}", 48 * in_window, start - 3600, DAY_S - 3600, "error")
     now = spread(f"boom {seed}", in_window, NOW_S, HALF_HOUR_S, "error")
@@ -127,7 +127,7 @@ def test_errors_that_come_all_day_are_no_news_because_the_last_hour_had_none(
 
 
 @given(st.integers(1, 50))
-def test_errors_that_never_came_are_news_however_few(number: int) -> None:
+def test_errors_that_never_occurred_before_are_new_in_any_number(number: int) -> None:
     usual = spread("other", 300, NOW_S - HALF_HOUR_S, DAY_S, "error")
     now = spread("boom", number, NOW_S, HALF_HOUR_S, "error")
     (found,) = of_a_day(now, [], usual)
@@ -136,7 +136,7 @@ def test_errors_that_never_came_are_news_however_few(number: int) -> None:
 
 
 @given(st.integers(4, 50))
-def test_one_burst_a_day_ago_does_not_make_errors_usual(number: int) -> None:
+def test_one_burst_a_day_ago_does_not_make_errors_normal(number: int) -> None:
     start = NOW_S - HALF_HOUR_S
     burst = spread("boom", number, start - 20 * 3600, 600.0, "error")
     (found,) = of_a_day(spread("boom", number, NOW_S, HALF_HOUR_S, "error"), [], burst)
@@ -144,7 +144,7 @@ def test_one_burst_a_day_ago_does_not_make_errors_usual(number: int) -> None:
     assert (found.change, found.count, found.before) == ("grown", number, number)
 
 
-def test_errors_that_began_an_hour_ago_are_news_that_began_before() -> None:
+def test_errors_that_began_an_hour_ago_are_reported_with_their_start() -> None:
     start = NOW_S - HALF_HOUR_S
     hour = spread("boom", 80, start, 3600.0, "error")
     (found,) = of_a_day(spread("boom", 40, NOW_S, HALF_HOUR_S, "error"), hour, hour)
@@ -164,7 +164,7 @@ def test_errors_of_a_chatty_product_are_all_counted_once() -> None:
     assert (found.change, found.count) == ("new", 7)
 
 
-def test_minutes_without_a_recording_are_not_taken_for_silence() -> None:
+def test_minutes_without_a_recording_are_not_a_silence() -> None:
     busy = spread("served", 120, NOW_S - 1800, 120.0, "info")
     sparse = spread("served", 3, NOW_S, HALF_HOUR_S, "info")
 
@@ -183,7 +183,7 @@ def test_minutes_without_a_recording_are_not_taken_for_silence() -> None:
         ("info", "0 failed", "info"),
     ],
 )
-def test_level_is_the_one_told_then_the_lines_own_then_its_words(
+def test_level_comes_from_the_field_then_the_line_then_its_words(
     level: str, text: str, expected: str
 ) -> None:
     assert level_of(level, text) == expected

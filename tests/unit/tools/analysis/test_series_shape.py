@@ -57,7 +57,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize(("values", "shape"), SHAPES.values(), ids=SHAPES)
-def test_the_values_show_what_it_is(values: list[float], shape: Shape) -> None:
+def test_the_values_decide_the_kind_of_a_series(values: list[float], shape: Shape) -> None:
     assert shape_of([each_minute(values)]) == shape
 
 
@@ -86,7 +86,7 @@ def test_products_are_judged_together() -> None:
         "a CPU that is full stays one",
     ],
 )
-def test_the_usual_value_shows_which_end_is_good(
+def test_the_usual_value_decides_which_direction_is_good(
     known: Signal, values: list[float], role: Role, worse: Worse
 ) -> None:
     found = with_shape(known, [each_minute(values)])
@@ -95,7 +95,7 @@ def test_the_usual_value_shows_which_end_is_good(
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=2, max_size=50))
-def test_growth_is_what_was_counted_whatever_resets(steps: list[int]) -> None:
+def test_growth_counts_across_counter_resets(steps: list[int]) -> None:
     total, points = 0.0, []
     for number, step in enumerate(steps):
         total = float(step) if number % 7 == 6 else total + step
@@ -110,7 +110,7 @@ def test_growth_is_what_was_counted_whatever_resets(steps: list[int]) -> None:
     st.lists(st.floats(0, 1e15) | st.sampled_from([0.0, 1.0, 100.0]), max_size=60),
     st.sampled_from(["gauge", "rate"]),
 )
-def test_any_values_leave_a_signal_of_the_same_name(values: list[float], reading: str) -> None:
+def test_any_values_keep_the_signals_name(values: list[float], reading: str) -> None:
     known = Signal("app_x1", "other", "gauge" if reading == "gauge" else "rate", "app_x1")
     found = with_shape(known, [each_minute(values)])
 
@@ -171,7 +171,7 @@ def test_requests_of_several_products_vary_as_counted_events_do(seed: int) -> No
 
 
 @pytest.mark.parametrize("level", LEVELS.values(), ids=LEVELS)
-def test_other_values_are_no_counted_events(
+def test_other_values_are_not_counted_events(
     level: Callable[[random.Random, float], float],
 ) -> None:
     chooser = random.Random(1)

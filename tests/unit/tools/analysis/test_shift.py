@@ -28,7 +28,7 @@ def test_rise_and_drop_are_distinguished() -> None:
     assert down.down > 5 > down.up
 
 
-def test_lone_spike_in_a_noisy_signal_counts_little() -> None:
+def test_single_spike_in_a_noisy_signal_scores_low() -> None:
     assert moved(0.2, 0.2, 9.0, 0.2, 0.2).up < 3
 
 
@@ -41,11 +41,11 @@ def test_a_lone_sample_of_five_minutes_is_no_spike() -> None:
 
 
 @pytest.mark.parametrize("role", ["cpu", "pool", "memory", "disk"])
-def test_what_fills_up_counts_with_its_newest_sample(role: str) -> None:
+def test_a_filling_resource_is_judged_by_its_newest_sample(role: str) -> None:
     assert moved(0.2, 0.2, 0.2, 0.99, role=role, unit="ratio").up > 10
 
 
-def test_constant_before_makes_no_infinite_score() -> None:
+def test_a_constant_baseline_gives_no_infinite_score() -> None:
     points = [(n * STEP, 100.0) for n in range(120)] + [(START, 0.0), (START + STEP, 0.0)]
     found = shift(points, START, START + 2 * STEP, "errors", "percent", STEP)
 
@@ -56,7 +56,7 @@ def test_constant_before_makes_no_infinite_score() -> None:
 @pytest.mark.parametrize(
     ("role", "unit", "by"), [("latency", "seconds", 0.002), ("cpu", "percent", 1.0)]
 )
-def test_what_matters_to_no_one_stays_below_the_floor(role: str, unit: str, by: float) -> None:
+def test_an_insignificant_change_stays_below_the_floor(role: str, unit: str, by: float) -> None:
     points = [(n * STEP, 1.0) for n in range(120)] + [
         (START + n * STEP, 1.0 + by) for n in range(5)
     ]
@@ -66,18 +66,18 @@ def test_what_matters_to_no_one_stays_below_the_floor(role: str, unit: str, by: 
     assert found.up < 3
 
 
-def test_onset_is_the_beginning_of_the_run_and_one_usual_sample_does_not_end_it() -> None:
+def test_onset_is_the_start_of_the_run_despite_one_normal_sample() -> None:
     found = moved(0.2, 0.2, 0.9, 0.9, 0.2, 0.9, 0.9)
 
     assert found.since == START + 2 * STEP
     assert not found.from_start
 
 
-def test_trouble_under_way_when_the_window_began_is_said() -> None:
+def test_trouble_at_the_start_of_the_window_is_reported() -> None:
     assert moved(0.9, 0.9, 0.9).from_start
 
 
-def test_trouble_under_way_is_reported_with_when_it_began_before() -> None:
+def test_trouble_at_the_start_of_the_window_has_its_earlier_onset() -> None:
     points = [
         (at, 1.6 if at >= START - 30 * STEP else value) for at, value in series(1.6, 1.6, 1.6)
     ]
@@ -90,7 +90,7 @@ def test_trouble_under_way_is_reported_with_when_it_began_before() -> None:
     assert found.high > found.most
 
 
-def test_an_onset_while_no_samples_came_is_not_known() -> None:
+def test_an_onset_without_samples_is_unknown() -> None:
     points = [one for one in series(1.6, 1.6, 1.6) if not START - 10 * STEP <= one[0] < START]
     found = shift(points, START, START + 3 * STEP, "latency", "seconds", STEP, "up")
 
@@ -98,7 +98,7 @@ def test_an_onset_while_no_samples_came_is_not_known() -> None:
     assert (found.since, found.began_before) == (START, True)
 
 
-def test_the_newest_sample_is_told_whatever_most_of_the_window_was() -> None:
+def test_the_newest_sample_is_reported_separately_from_the_window() -> None:
     back = moved(0.9, 0.9, 0.9, 0.9, 0.2, 0.2)
     begun = moved(0.2, 0.2, 0.2, 0.2, 0.9, 0.9)
 
@@ -107,11 +107,11 @@ def test_the_newest_sample_is_told_whatever_most_of_the_window_was() -> None:
 
 
 @pytest.mark.parametrize("end", [(0.9,), (0.9, 0.2), (0.2, 0.9)])
-def test_one_usual_sample_at_the_end_is_no_end(end: tuple[float, ...]) -> None:
+def test_one_normal_sample_at_the_end_is_not_a_recovery(end: tuple[float, ...]) -> None:
     assert moved(0.2, 0.9, 0.9, *end).until is None
 
 
-def test_what_was_never_unusual_ends_where_it_is_nearer_to_usual() -> None:
+def test_a_level_within_the_baselines_range_ends_when_it_is_nearer_to_normal() -> None:
     spoiled = [(at, 0.5 if 80 <= n < 110 else 0.2) for n, (at, _) in enumerate(series())]
     after = [(START + n * STEP, value) for n, value in enumerate((0.5, 0.5, 0.2, 0.2))]
     found = shift([*spoiled, *after], START, START + 4 * STEP, "latency", "seconds", STEP, "up")
@@ -120,7 +120,7 @@ def test_what_was_never_unusual_ends_where_it_is_nearer_to_usual() -> None:
     assert (found.up < 3, found.since, found.until) == (True, None, START + 2 * STEP)
 
 
-def test_onset_and_end_are_of_the_way_that_hurts() -> None:
+def test_onset_and_end_are_of_the_harmful_direction() -> None:
     points = series(0.5, 0.5, 0.5, 6.0, 6.0, 2.0, 2.0, usual=2.0)
     found = shift(points, START, START + 7 * STEP, "latency", "seconds", STEP, "down")
 
@@ -129,7 +129,7 @@ def test_onset_and_end_are_of_the_way_that_hurts() -> None:
 
 
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=30))
-def test_an_end_follows_what_was_unusual_and_leaves_nothing_unusual(window: list[float]) -> None:
+def test_no_anomalous_sample_follows_an_end(window: list[float]) -> None:
     end = START + len(window) * STEP
     found = shift(series(*window), START, end, "latency", "seconds", STEP, "up")
 
@@ -140,7 +140,7 @@ def test_an_end_follows_what_was_unusual_and_leaves_nothing_unusual(window: list
     assert len(after) != 1
 
 
-def test_too_little_before_says_nothing() -> None:
+def test_too_short_a_baseline_gives_no_result() -> None:
     assert shift(series(0.9)[-5:], START, START + STEP, "latency", "seconds", STEP) is None
 
 
@@ -160,7 +160,7 @@ def test_scores_are_finite_and_one_side_is_never_negative_on_both(
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.floats(0, 1))
-def test_quantile_lies_within(values: list[float], share: float) -> None:
+def test_quantile_is_between_minimum_and_maximum(values: list[float], share: float) -> None:
     ordered = sorted(values)
 
     assert ordered[0] - 1e-6 <= quantile(ordered, share) <= ordered[-1] + 1e-6
@@ -176,7 +176,7 @@ def test_a_fall_has_no_ceiling(share: float, least: float) -> None:
 
 
 @pytest.mark.parametrize("last", [0.0, 1.0], ids=["to nothing", "to a twentieth"])
-def test_a_slow_fall_that_began_before_the_window_is_clear(last: float) -> None:
+def test_a_slow_fall_before_the_window_is_found(last: float) -> None:
     noise = (0.0, 1.0, -1.5, 1.5, -0.5)
     steady = [20 + noise[n % 5] for n in range(76)]
     falling = [max(last, 20 * (1 - n / 55)) for n in range(60)]
@@ -197,9 +197,7 @@ def bursts(every: int, height: float) -> list[tuple[float, float]]:
     ("height", "times", "unusual"),
     [(0.9, 2, False), (1.0, 3, False), (2.5, 2, True), (0.9, 12, True)],
 )
-def test_bursts_count_where_they_are_larger_or_come_more_often_than_before(
-    height: float, times: int, unusual: bool
-) -> None:
+def test_larger_or_more_frequent_bursts_count(height: float, times: int, unusual: bool) -> None:
     window = [height] * times + [0.1] * (30 - times)
     points = bursts(30, 0.9) + [(START + n * STEP, value) for n, value in enumerate(window)]
     found = shift(points, START, START + 30 * STEP, "latency", "seconds", STEP, "up")

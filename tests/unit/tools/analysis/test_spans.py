@@ -21,7 +21,7 @@ def trace(number: int, *, own_ms: int = 10, way_ms: int = 2, status: str = "ok")
 BEFORE = [trace(n) for n in range(10)]
 
 
-def test_time_of_its_own_that_grew_is_the_called_ones() -> None:
+def test_growth_of_own_time_belongs_to_the_called_product() -> None:
     found = read_traces(BEFORE, [trace(n, own_ms=200) for n in range(10)])
 
     assert [(s.product, s.what, s.before, s.after) for s in found.shifts] == [
@@ -30,7 +30,7 @@ def test_time_of_its_own_that_grew_is_the_called_ones() -> None:
     assert found.calls == {("web", "cart"): 20}
 
 
-def test_way_that_grew_is_neither_ones_own_time() -> None:
+def test_growth_of_a_call_path_is_not_own_time() -> None:
     found = read_traces(BEFORE, [trace(n, way_ms=300) for n in range(10)])
 
     assert [(s.product, s.what, s.callee) for s in found.shifts] == [("web", "way", "cart")]
@@ -38,21 +38,21 @@ def test_way_that_grew_is_neither_ones_own_time() -> None:
     assert found.ways["web"].share < 1.0
 
 
-def test_share_of_failures_that_grew_is_reported() -> None:
+def test_a_grown_failure_share_is_reported() -> None:
     found = read_traces(BEFORE, [trace(n, status="error" if n < 4 else "ok") for n in range(10)])
 
     assert [(s.product, s.what, s.after) for s in found.shifts] == [("cart", "failing", 0.4)]
 
 
-def test_the_same_traces_did_not_change() -> None:
+def test_identical_traces_show_no_change() -> None:
     assert read_traces(BEFORE, BEFORE).shifts == []
 
 
-def test_too_few_say_nothing() -> None:
+def test_too_few_traces_give_no_result() -> None:
     assert read_traces(BEFORE, [trace(1, own_ms=900)]).shifts == []
 
 
-def test_nothing_is_nothing() -> None:
+def test_no_traces_give_no_result() -> None:
     found = read_traces([], [])
 
     assert (found.traces_before, found.traces_after, found.usual_ms) == (0, 0, 0.0)
@@ -68,7 +68,7 @@ def calls_to(number: int, slow: str, slow_ms: int) -> Trace:
     return Trace(f"{number:032x}", tuple(spans))
 
 
-def test_without_older_traces_a_way_is_compared_with_the_others() -> None:
+def test_without_older_traces_call_paths_are_compared_with_each_other() -> None:
     found = read_traces([], [calls_to(n, "pay", 300) for n in range(5)])
 
     assert [(s.product, s.callee, s.is_outlier, s.before, s.after) for s in found.shifts] == [
@@ -78,11 +78,11 @@ def test_without_older_traces_a_way_is_compared_with_the_others() -> None:
     assert found.ways["web"].share < 0.5
 
 
-def test_way_that_was_always_slow_is_no_outlier() -> None:
+def test_a_call_path_that_was_always_slow_is_not_an_outlier() -> None:
     slow = [calls_to(n, "pay", 300) for n in range(5)]
 
     assert read_traces(slow, slow).shifts == []
 
 
-def test_ways_that_are_alike_have_no_outlier() -> None:
+def test_similar_call_paths_have_no_outlier() -> None:
     assert read_traces([], [calls_to(n, "pay", 20) for n in range(5)]).shifts == []

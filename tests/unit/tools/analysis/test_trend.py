@@ -64,7 +64,7 @@ def test_free_space_that_shrinks_is_reported_with_the_time_until_it_is_gone() ->
     ],
     ids=["the same growth yesterday", "it shrinks", "one step", "noise", "constant"],
 )
-def test_no_growth_is_made_up(value: Callable[[float], float], role: Role) -> None:
+def test_no_growth_is_invented(value: Callable[[float], float], role: Role) -> None:
     assert trend(series(value), END, role, None, "up", None) is None
 
 

@@ -16,7 +16,7 @@ def of_latency(values: list[float]) -> int:
 
 
 @pytest.mark.parametrize("trouble", [7, 16, 45, 60, 85])
-def test_a_trouble_that_goes_on_is_no_part_of_what_is_usual(trouble: int) -> None:
+def test_ongoing_trouble_is_not_part_of_the_baseline(trouble: int) -> None:
     values = [*calm(120 - trouble), *calm(trouble, 1.6)]
 
     assert of_latency(values) == 120 - trouble
@@ -37,11 +37,11 @@ def test_a_trouble_that_goes_on_is_no_part_of_what_is_usual(trouble: int) -> Non
     ],
     ids=["calm", "over", "one sample", "no more than the tails", "drift", "few", "one", "none"],
 )
-def test_what_did_not_just_change_is_all_usual(values: list[float]) -> None:
+def test_older_changes_are_part_of_the_baseline(values: list[float]) -> None:
     assert of_latency(values) == len(values)
 
 
-def test_a_trouble_that_ceases_for_a_moment_goes_on() -> None:
+def test_trouble_with_a_short_pause_continues() -> None:
     values = [*calm(90), *calm(10, 1.6), 0.2, 0.2, *calm(18, 1.6)]
 
     assert of_latency(values) == 90
@@ -50,20 +50,20 @@ def test_a_trouble_that_ceases_for_a_moment_goes_on() -> None:
 @pytest.mark.parametrize(
     ("worse", "number"), [("up", 120), ("down", 100), ("either", 100)], ids=["up", "down", "either"]
 )
-def test_only_the_way_that_hurts_is_trouble(worse: str, number: int) -> None:
+def test_only_the_harmful_direction_is_trouble(worse: str, number: int) -> None:
     values = [*calm(100, 40.0), *calm(20, 4.0)]
 
     assert untroubled(values, "traffic", "per second", worse) == number  # type: ignore[arg-type]
 
 
-def test_what_comes_at_times_is_usual_at_the_end_as_well() -> None:
+def test_recurring_values_are_normal_at_the_end_too() -> None:
     batch = [*calm(40), *calm(20, 1.6)]
 
     assert of_latency([*batch, *batch]) == 120
 
 
 @given(st.lists(st.floats(-1e9, 1e9), max_size=60))
-def test_whatever_came_enough_is_left_to_compare_with(values: list[float]) -> None:
+def test_frequent_values_are_left_in_the_baseline(values: list[float]) -> None:
     left = untroubled(values, "other", None, "either")
 
     assert min(5, len(values)) <= left <= len(values)
@@ -79,7 +79,7 @@ def test_whatever_came_enough_is_left_to_compare_with(values: list[float]) -> No
         ("hours", 1 / 3600),
     ],
 )
-def test_the_least_change_of_a_duration_is_the_same_in_every_unit(
+def test_the_smallest_change_of_a_duration_is_equal_in_every_unit(
     unit: str, one_second: float
 ) -> None:
     in_seconds = least_spread(0.02, "latency", "seconds")

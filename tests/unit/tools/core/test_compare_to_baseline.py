@@ -45,7 +45,7 @@ async def ask(
     return await b.run(orjson.dumps(given).decode(), "core__compare_to_baseline", **context)
 
 
-async def test_a_fault_is_found_with_its_begin_and_everything_to_doubt_it() -> None:
+async def test_a_fault_is_found_with_its_start_and_its_caveats() -> None:
     b = comparing(shaped(lambda ago: 3.0 if ago <= 15 else wobble(ago)))
     outcome = await ask(b)
     body = orjson.loads(outcome.content)
@@ -69,14 +69,14 @@ async def test_the_guard_gap_keeps_the_incident_out_of_its_own_baseline() -> Non
     assert body["baseline_median"] == pytest.approx(1.0, rel=0.01)
 
 
-async def test_nothing_unusual_is_called_so() -> None:
+async def test_a_normal_window_is_reported_as_normal() -> None:
     outcome = await ask(comparing(shaped(wobble)))
     body = orjson.loads(outcome.content)
     assert (body["anomalous"], body["anomaly_count"], body["direction"]) == (False, 0, "flat")
     assert outcome.summary == "p99 within baseline"
 
 
-async def test_a_lone_spike_is_counted_and_not_called_an_anomaly() -> None:
+async def test_a_single_spike_is_counted_and_is_not_an_anomaly() -> None:
     b = comparing(shaped(lambda ago: 99.0 if ago == 10 else wobble(ago)))
     body = orjson.loads((await ask(b)).content)
     assert (body["anomalous"], body["anomaly_count"]) == (False, 1)
@@ -108,14 +108,14 @@ async def test_too_small_a_baseline_gives_no_verdict() -> None:
     assert outcome.summary == "p99: insufficient baseline"
 
 
-async def test_gaps_are_said() -> None:
+async def test_gaps_are_reported() -> None:
     b = comparing(shaped(lambda ago: wobble(ago) if ago % 2 else None))
     body = orjson.loads((await ask(b)).content)
     assert body["coverage"] == 0.5
     assert "gaps in the baseline" in body["notes"]
 
 
-async def test_of_several_series_a_sustained_fault_comes_before_a_higher_spike() -> None:
+async def test_a_sustained_fault_comes_before_a_higher_spike_of_another_series() -> None:
     spike = shaped(lambda ago: 9e9 if ago == 5 else wobble(ago), pod="spike")
     fault = shaped(lambda ago: 3.0 if ago <= 15 else wobble(ago), pod="fault")
     body = orjson.loads((await ask(comparing(spike, fault))).content)
@@ -123,7 +123,7 @@ async def test_of_several_series_a_sustained_fault_comes_before_a_higher_spike()
     assert "2 series; the most unusual one is shown" in body["notes"]
 
 
-async def test_yesterday_at_the_same_time_is_offered_as_a_second_opinion() -> None:
+async def test_yesterday_at_the_same_time_is_reported_too() -> None:
     b = comparing(shaped(lambda ago: 3.0 if ago <= 30 or ago > 1440 else wobble(ago)))
     body = orjson.loads((await ask(b)).content)
     assert body["same_time_yesterday_mean"] == pytest.approx(3.0)
@@ -140,7 +140,7 @@ async def test_a_rate_of_a_counter_is_compared() -> None:
     assert (await ask(b, "requests_total")).record.ok
 
 
-async def test_no_data_is_said() -> None:
+async def test_missing_data_is_reported() -> None:
     outcome = await ask(comparing(), "p99")
     assert "no data in the time range" in orjson.loads(outcome.content)["notes"]
     assert outcome.summary == "p99: no data, last 30m"
@@ -151,7 +151,7 @@ async def test_more_than_a_day_cannot_be_compared() -> None:
     assert orjson.loads(outcome.content)["error"] == "validation"
 
 
-async def test_points_of_the_end_belong_to_the_next_window() -> None:
+async def test_the_end_point_belongs_to_the_next_window() -> None:
     seen: list[datetime] = [at for at, _ in shaped(wobble).points]
     body = orjson.loads((await ask(comparing(shaped(wobble)), time_range="now-1m..now")).content)
     assert [sample["ts"] for sample in body["samples"]] == ["2026-04-07T14:34:00Z"]
@@ -178,14 +178,14 @@ async def test_one_five_minute_sample_is_not_a_sustained_fault() -> None:
     assert orjson.loads((await ask(bench_of(metrics))).content)["anomalous"] is False
 
 
-async def test_hour_before_that_was_unusual_too_is_said() -> None:
+async def test_an_anomalous_hour_before_is_reported() -> None:
     b = comparing(shaped(lambda ago: 3.0 if ago <= 120 else wobble(ago)))
     body = orjson.loads((await ask(b)).content)
     assert body["hour_before_median"] == 3.0
     assert any("it began before this time range" in note for note in body["notes"])
 
 
-async def test_what_is_so_at_this_time_each_day_is_not_called_unusual() -> None:
+async def test_a_daily_recurring_level_is_not_anomalous() -> None:
     points = [
         (NOW - timedelta(minutes=ago), 3.0 if ago % 1440 <= 30 else wobble(ago))
         for ago in range(4 * 1440, 0, -1)
@@ -216,7 +216,7 @@ async def test_all_products_of_the_channel_are_compared_in_one_query() -> None:
     assert len([one for one in metrics.sweeps if len(one.products) == 3]) == 3  # two earlier days
 
 
-async def test_metric_that_no_product_has_names_those_there_are() -> None:
+async def test_unknown_metric_lists_the_known_ones() -> None:
     b = bench_of(FakeMetrics({("checkout", "p99"): [shaped(wobble)]}))
     body = orjson.loads((await ask(b, "p50", product="*")).content)
     assert "there are: p99" in body["message"]

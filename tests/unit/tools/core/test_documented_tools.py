@@ -93,7 +93,7 @@ def inside(annotation: Any) -> set[type[BaseModel]]:
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)
-def test_a_tool_takes_what_is_documented(name: str) -> None:
+def test_a_tool_accepts_its_documented_arguments(name: str) -> None:
     properties, required, _ = DOCUMENTED[name]
     schema = schema_of(CONTRACTS[name])
     assert {key: one["type"] for key, one in schema["properties"].items()} == properties
@@ -101,7 +101,7 @@ def test_a_tool_takes_what_is_documented(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)
-def test_a_tool_answers_what_is_documented(name: str) -> None:
+def test_a_tool_returns_its_documented_fields(name: str) -> None:
     contract = CONTRACTS[name]
     wanted = set(DOCUMENTED[name][2])
     assert wanted <= paths(contract.output)
@@ -114,7 +114,7 @@ def shown(path: str, allowed: set[str]) -> bool:
     return path in allowed or path.partition(".")[0] in allowed
 
 
-def test_limits_and_levels_are_those_documented() -> None:
+def test_limits_and_levels_equal_the_documented_ones() -> None:
     logs = schema_of(CONTRACTS["get_logs"])["properties"]
     assert (logs["limit"]["minimum"], logs["limit"]["maximum"], logs["limit"]["default"]) == (
         1,

@@ -35,7 +35,7 @@ async def ask(**arguments: object) -> ToolOutcome:
     return await b.run(orjson.dumps(given).decode(), "core__error_patterns", products=channel)
 
 
-async def test_what_is_new_stands_before_what_always_comes() -> None:
+async def test_new_patterns_come_before_steady_ones() -> None:
     outcome = await ask()
     body = orjson.loads(outcome.content)
     assert [(one["example"], one["change"]) for one in body["changes"]] == [
@@ -50,12 +50,12 @@ async def test_what_is_new_stands_before_what_always_comes() -> None:
     assert outcome.summary == "1 new kind of errors, 1 change"
 
 
-async def test_star_is_the_products_of_the_channel() -> None:
+async def test_star_means_the_products_of_the_channel() -> None:
     body = orjson.loads((await ask(product="*", level="error")).content)
     assert {one["product"] for one in body["changes"]} == {"checkout", "payments"}
 
 
-async def test_with_the_others_a_product_is_swept_and_only_what_changed_is_reported() -> None:
+async def test_sweeping_other_products_reports_only_changes() -> None:
     body = orjson.loads((await ask(others=True)).content)
     assert {(one["product"], one["change"]) for one in body["changes"]} == {
         ("checkout", "new"),
@@ -63,12 +63,12 @@ async def test_with_the_others_a_product_is_swept_and_only_what_changed_is_repor
     }
 
 
-async def test_text_selects() -> None:
+async def test_text_filters_patterns() -> None:
     body = orjson.loads((await ask(query="slow query")).content)
     assert [one["example"] for one in body["changes"]] == ["slow query 1"]
 
 
-async def test_no_lines_are_no_patterns() -> None:
+async def test_no_lines_give_no_patterns() -> None:
     outcome = await ask(query="nothing says this")
     assert orjson.loads(outcome.content)["changes"] == []
     assert outcome.summary == "no new kinds of errors, 0 changes"

@@ -39,7 +39,7 @@ async def test_metrics_of_a_product_are_listed() -> None:
     assert outcome.summary == "1 metrics of checkout: other"
 
 
-async def test_star_is_the_products_of_the_channel() -> None:
+async def test_star_means_the_products_of_the_channel() -> None:
     found = orjson.loads((await find(product="*")).content)["found"]
     assert {(one["name"], *one["products"]) for one in found} == {
         ("queue_depth", "checkout"), ("p99", "payments"),
@@ -50,35 +50,35 @@ async def test_star_is_the_products_of_the_channel() -> None:
     ("arguments", "number"),
     [({"words": "depth"}, 1), ({"words": "nothing"}, 0), ({"role": "latency"}, 0), ({"role": "other"}, 1)],
 )  # fmt: skip
-async def test_role_and_words_select(arguments: dict[str, str], number: int) -> None:
+async def test_role_and_words_filter_metrics(arguments: dict[str, str], number: int) -> None:
     assert len(orjson.loads((await find(**arguments)).content)["found"]) == number
 
 
-async def test_product_without_metrics_is_said() -> None:
+async def test_product_without_metrics_is_reported() -> None:
     body = orjson.loads((await find(product="cart")).content)
     assert body["without"] == ["cart"]
     assert "no label of any metric holds this name" in body["notes"][0]
 
 
-async def test_query_is_reported_as_a_metric_is() -> None:
+async def test_query_result_has_the_shape_of_a_metric() -> None:
     outcome = await query(FakeMetrics(METRICS))
     body = orjson.loads(outcome.content)
     assert {one["stats"]["max"] for one in body["series"]} == {2.0}
     assert outcome.summary == "p99: 2 series, max 2"
 
 
-async def test_instant_is_one_value() -> None:
+async def test_instant_query_returns_one_value() -> None:
     body = orjson.loads((await query(FakeMetrics({("x", "p99"): FLAT}), instant=True)).content)
     assert [one["value"] for one in body["samples"]] == [2.0]
 
 
-async def test_refusal_of_the_backend_comes_back_as_words() -> None:
+async def test_refusal_of_the_backend_is_a_readable_error() -> None:
     refused = FakeMetrics(failure=InvalidArguments("query: the backend refuses it: parse error"))
     body = orjson.loads((await query(refused)).content)
     assert (body["error"], "parse error" in body["message"]) == ("validation", True)
 
 
 @pytest.mark.parametrize("text", ["", "  ", "x" * 5000])
-async def test_what_is_no_query_is_refused(text: str) -> None:
+async def test_invalid_query_is_refused(text: str) -> None:
     metrics = FakeMetrics(METRICS)
     assert orjson.loads((await query(metrics, query=text)).content)["error"] == "validation"

@@ -46,7 +46,7 @@ async def test_an_incident_has_the_documented_shape() -> None:
     }
 
 
-async def test_nothing_found_is_an_answer() -> None:
+async def test_an_empty_result_is_an_answer() -> None:
     b, _ = history()
     outcome = await b.run('{"query":"zzyzx"}', "core__get_incident_history")
     assert (outcome.record.ok, outcome.summary) == (True, 'no past incidents, "zzyzx"')
@@ -72,7 +72,7 @@ async def test_arguments_outside_the_contract_do_not_reach_the_store(
     assert fake.queries == []
 
 
-async def test_a_refusal_in_words_reaches_the_model() -> None:
+async def test_a_refusal_with_a_message_reaches_the_model() -> None:
     b, _ = history(failure=InvalidArguments("query: name words of the incident"))
     assert await asked(b, query="??") == {
         "error": "validation",
@@ -84,7 +84,7 @@ async def test_a_refusal_in_words_reaches_the_model() -> None:
     ("opened_days_ago", "closed", "where"),
     [(1, False, "ongoing"), (1, True, "incidents"), (30, False, "incidents")],
 )
-async def test_what_still_fires_is_the_present_and_no_history(
+async def test_a_firing_alert_is_not_history(
     opened_days_ago: int, closed: bool, where: str
 ) -> None:
     alert = PastIncident(
@@ -99,7 +99,7 @@ async def test_what_still_fires_is_the_present_and_no_history(
     assert {name for name, rows in found.items() if rows} == {where}
 
 
-async def test_what_was_answered_here_before_is_no_past_incident() -> None:
+async def test_an_earlier_answer_is_not_a_past_incident() -> None:
     answer = PastIncident(
         "kortex:s1", "why is it slow?", NOW, NOW, "checkout", "", "The deploy.", is_own_answer=True
     )

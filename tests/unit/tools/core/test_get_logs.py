@@ -64,7 +64,7 @@ async def test_pages_neither_lose_nor_repeat_a_line() -> None:
     assert (first["truncated"], third["truncated"]) == (True, False)
 
 
-async def test_wide_lines_make_a_smaller_page_not_a_gap() -> None:
+async def test_wide_lines_make_a_smaller_page_and_not_a_gap() -> None:
     b, _ = logs_bench(*(line(number, f"{number:03d} " + "x" * 1500) for number in range(60)))
     seen: list[str] = []
     cursor: str | None = ""
@@ -106,19 +106,19 @@ async def test_a_cursor_may_be_used_with_a_smaller_limit() -> None:
     assert len(page["lines"]) == 5
 
 
-async def test_the_head_of_a_giant_line_is_kept_and_says_what_is_missing() -> None:
+async def test_the_head_of_a_giant_line_is_kept_with_the_size_of_the_rest() -> None:
     b, _ = logs_bench(line(0, "y" * 2_000_000))
     message = orjson.loads((await ask(b)).content)["lines"][0]["message"]
     assert message == "y" * 2000 + "…[+1998000 chars]"
 
 
-async def test_hostile_lines_are_cleaned_not_refused() -> None:
+async def test_hostile_lines_are_cleaned_and_not_refused() -> None:
     b, _ = logs_bench(LogLine(nanoseconds(NOW) - 1, "error", "h\ud800", "a\ud800b\x00c\x1b[31m"))
     entry = orjson.loads((await ask(b)).content)["lines"][0]
     assert (entry["host"], entry["message"]) == ("h", "abc")
 
 
-async def test_a_zone_that_was_assumed_is_said() -> None:
+async def test_an_assumed_zone_is_reported() -> None:
     b, _ = logs_bench()
     outcome = await ask(b, time_range="2026-04-07T14:00:00/PT30M")
     assert orjson.loads(outcome.content)["notes"] == ["no zone given: UTC assumed"]

@@ -78,14 +78,14 @@ async def test_many_series_share_the_points_and_the_highest_are_shown() -> None:
     assert outcome.record.bytes < 32_000
 
 
-async def test_an_absent_metric_is_said_to_be_absent() -> None:
+async def test_a_missing_metric_is_reported_as_missing() -> None:
     b, _ = metrics_bench()
     outcome = await ask(b, metric_name="latency_secnods")
     assert orjson.loads(outcome.content)["notes"] == ["no metric latency_secnods exists"]
     assert outcome.summary == "latency_secnods: no data, last 10m"
 
 
-async def test_an_empty_answer_is_never_without_a_word() -> None:
+async def test_an_empty_result_always_has_a_note() -> None:
     b, _ = metrics_bench()
     body = orjson.loads((await ask(b)).content)
     assert body["notes"] == ["no series matched; the metric's name or labels may be wrong"]

@@ -109,12 +109,12 @@ async def test_missing_parents_are_other_roots() -> None:
     assert other["children"][0]["span_id"] == "a"
 
 
-async def test_the_backends_own_notes_are_passed_on() -> None:
+async def test_the_backends_notes_are_passed_on() -> None:
     body = orjson.loads((await ask(tracing(span("r"), notes=("PARTIAL: cut",)))).content)
     assert body["notes"] == ["PARTIAL: cut"]
 
 
-async def test_log_lines_that_carry_the_id_come_with_it() -> None:
+async def test_log_lines_with_the_trace_id_are_included() -> None:
     lines = [LogLine(nanoseconds(NOW), "error", "h1", "trace abc failed")]
     b = tracing(span("r"), logs=FakeLogs({"checkout": lines}))
     body = orjson.loads((await ask(b, include_logs=True)).content)
@@ -122,7 +122,7 @@ async def test_log_lines_that_carry_the_id_come_with_it() -> None:
 
 
 @pytest.mark.parametrize("logs", [None, FakeLogs(failure=UpstreamFailed("down SECRET-x", 503))])
-async def test_a_trace_is_worth_showing_without_its_logs(logs: Logs | None) -> None:
+async def test_a_trace_without_its_logs_is_shown(logs: Logs | None) -> None:
     outcome = await ask(tracing(span("r"), logs=logs), include_logs=True)
     body = orjson.loads(outcome.content)
     assert (outcome.record.ok, "logs" in body, len(body["notes"])) == (True, False, 1)

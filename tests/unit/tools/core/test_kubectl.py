@@ -61,12 +61,12 @@ async def ask(
     return orjson.loads(outcome.content), outcome.summary
 
 
-async def test_a_table_says_how_much_of_it_could_not_be_read() -> None:
+async def test_a_table_says_how_many_entries_were_unreadable() -> None:
     body, _ = await ask("kubectl_get", FakeCluster(unread=2), kind="pods")
     assert "2 columns or objects could not be read" in str(body["notes"])
 
 
-async def test_a_table_is_shown_as_it_is() -> None:
+async def test_a_table_is_shown_unchanged() -> None:
     body, summary = await ask("kubectl_get", FakeCluster(), kind="pods")
     assert body == {
         "columns": ["Name", "Status"],
@@ -77,7 +77,7 @@ async def test_a_table_is_shown_as_it_is() -> None:
     assert summary == "1+ pods"
 
 
-async def test_an_object_comes_with_its_events() -> None:
+async def test_an_object_includes_its_events() -> None:
     body, summary = await ask("kubectl_describe", FakeCluster(), kind="pod", name="web-1")
     assert body == {
         "object": {"kind": "Pod", "spec": {"note": "ab"}},
@@ -95,7 +95,7 @@ async def test_an_object_comes_with_its_events() -> None:
     assert summary == "pod web-1, 1 event"
 
 
-async def test_an_object_is_worth_showing_without_its_events() -> None:
+async def test_an_object_without_its_events_is_shown() -> None:
     cluster = FakeCluster(failure=UpstreamFailed("forbidden", 403))
     body, _ = await ask("kubectl_describe", cluster, kind="pod", name="web-1")
     assert (body["events"], body["notes"]) == ([], ["events could not be read: forbidden"])
@@ -141,7 +141,7 @@ def deploy(version: str, minute: int, commit: str = "", actor: str = "ci") -> De
     return Deploy("checkout", version, NOW - timedelta(minutes=60 - minute), actor, commit=commit)
 
 
-def test_a_rollout_that_an_event_tells_of_counts_once() -> None:
+def test_a_rollout_also_reported_by_an_event_counts_once() -> None:
     events = [deploy("v2", 10), deploy("main", 20, commit="9f2ab17c0d1e55")]
     rollouts = [
         deploy("v2", 12, actor="kubernetes"),
@@ -164,7 +164,7 @@ def test_a_rollout_that_an_event_tells_of_counts_once() -> None:
         ),
     ],
 )
-async def test_deploys_of_both_sources_come_together(
+async def test_deploys_of_both_sources_are_merged(
     rollouts: FakeDeploys, versions: list[str], notes: list[str] | None
 ) -> None:
     caps = fake_capabilities(deploys=FakeDeploys([deploy("v2", 10)]), rollouts=rollouts)
@@ -185,7 +185,7 @@ class Crowd(FakeCluster):
         )
 
 
-async def test_of_a_long_list_what_is_not_ready_comes_first() -> None:
+async def test_unready_objects_come_first_in_a_long_list() -> None:
     body, _ = await ask("kubectl_get", Crowd(), kind="pods")
 
     assert [row[0] for row in body["rows"]][:3] == ["yes", "zoo", "web-000"]  # type: ignore[attr-defined]

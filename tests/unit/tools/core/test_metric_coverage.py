@@ -27,7 +27,7 @@ async def swept(*rows: Mapping[str, object], given: str = "{}") -> dict[str, Any
     return await sweep(SweepMetrics, given, metrics=list(rows))
 
 
-async def test_traffic_that_fell_to_nought_has_disappeared_and_scores_most() -> None:
+async def test_traffic_that_fell_to_zero_has_disappeared_and_scores_highest() -> None:
     found = await swept(
         series("http_requests_per_second", lambda ago: 20 * wavers(ago) if ago > 15 else 0.0),
         series("http_requests_per_second", lambda ago: 20 * wavers(ago), "cart"),
@@ -39,7 +39,7 @@ async def test_traffic_that_fell_to_nought_has_disappeared_and_scores_most() -> 
     assert found["shifts"][0]["score"] > 100
 
 
-async def test_traffic_that_fell_slowly_to_nought_has_disappeared() -> None:
+async def test_traffic_that_fell_slowly_to_zero_has_disappeared() -> None:
     found = await swept(
         series(
             "http_requests_per_second",
@@ -51,7 +51,7 @@ async def test_traffic_that_fell_slowly_to_nought_has_disappeared() -> None:
     assert (gone["product"], gone["how"]) == ("web", "zero")
 
 
-async def test_a_product_without_requests_at_times_has_not_lost_them() -> None:
+async def test_a_product_with_sporadic_requests_has_not_lost_them() -> None:
     found = await swept(
         series("http_requests_per_second", lambda ago: 0.0 if ago % 30 < 16 else 20 * wavers(ago))
     )
@@ -70,7 +70,7 @@ async def test_a_series_that_ended_and_a_target_that_is_down_have_disappeared() 
     assert gone == {"web": ("latency", "ended"), "cart": ("other", "down")}
 
 
-async def test_roles_without_a_time_before_are_unchecked() -> None:
+async def test_roles_without_a_baseline_are_unchecked() -> None:
     found = await swept(
         series("cpu_usage_percent", lambda ago: 20 * wavers(ago)),
         series("memory_usage_percent", lambda ago: 20 * wavers(ago) if ago < 5 else None),
@@ -84,7 +84,7 @@ async def test_roles_without_a_time_before_are_unchecked() -> None:
 @pytest.mark.parametrize("name", ["zq_17", "vorrat"])
 @pytest.mark.parametrize("factor", [4.0, 0.2], ids=["rises", "falls"])
 @pytest.mark.parametrize("scale", [1.0, 1e-6, 1e9])
-async def test_an_unknown_series_is_compared_whatever_its_name_unit_and_direction(
+async def test_an_unknown_series_is_compared_with_any_name_unit_and_direction(
     name: str, factor: float, scale: float
 ) -> None:
     found = await swept(
@@ -100,7 +100,7 @@ async def test_an_unknown_series_is_compared_whatever_its_name_unit_and_directio
 
 
 @pytest.mark.parametrize("whole", [1.0, 100.0])
-async def test_an_unknown_share_of_successes_that_fell_is_one_of_errors(whole: float) -> None:
+async def test_a_falling_unknown_success_share_counts_as_errors(whole: float) -> None:
     found = await swept(
         series("sr_7", lambda ago: whole * (1 - 0.001 * (ago % 2) - (0.05 if ago < 10 else 0)))
     )
@@ -126,7 +126,7 @@ async def test_an_unknown_counter_is_read_as_a_rate() -> None:
     ("name", "labels"),
     [("took_7", {"quantile": "0.99"}), ("took_7_p95", {}), ("rt", {"stat": "p90"})],
 )
-async def test_an_unknown_series_of_quantiles_is_one_of_durations(
+async def test_an_unknown_quantile_series_is_a_duration(
     name: str, labels: Mapping[str, str]
 ) -> None:
     def slow(ago: int) -> float:
@@ -140,7 +140,7 @@ async def test_an_unknown_series_of_quantiles_is_one_of_durations(
 
 @pytest.mark.parametrize("name", ["cpu_usage_percent", "http_request_duration_seconds_p99", "x9"])
 @pytest.mark.parametrize(("share", "direction"), [(1.2, "up"), (0.8, "down")])
-async def test_what_goes_beyond_all_before_is_a_record_however_small_and_good(
+async def test_a_value_beyond_all_earlier_ones_is_a_record(
     name: str, share: float, direction: str
 ) -> None:
     found = await swept(
@@ -151,13 +151,13 @@ async def test_what_goes_beyond_all_before_is_a_record_however_small_and_good(
     assert [(one["product"], one["direction"]) for one in found["records"]] == [("web", direction)]
 
 
-async def test_what_was_as_far_before_is_no_record() -> None:
+async def test_a_value_reached_before_is_not_a_record() -> None:
     found = await swept(series("x9", lambda ago: 3.0 if 90 < ago < 100 or ago < 5 else wavers(ago)))
 
     assert found["records"] == []
 
 
-async def test_failures_that_never_happened_are_checked() -> None:
+async def test_failures_that_never_occurred_are_checked() -> None:
     found = await swept(series("http_requests_total", lambda ago: 6e5 - 600.0 * ago, code="200"))
 
     assert found["within"] == {"web": "errors traffic"}

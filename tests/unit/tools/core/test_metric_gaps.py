@@ -32,7 +32,7 @@ async def gaps(*rows: Mapping[str, object], given: str = "{}") -> list[dict[str,
     return told
 
 
-async def test_what_ended_is_reported_with_its_roles() -> None:
+async def test_an_ended_series_is_reported_with_its_roles() -> None:
     ended = range(7)
     found = await gaps(metric(P99, ended), metric(CPU, ended, 20.0))
 
@@ -42,13 +42,13 @@ async def test_what_ended_is_reported_with_its_roles() -> None:
 
 
 @pytest.mark.parametrize(("late", "told"), [(6, []), (7, ["latency"])])
-async def test_a_store_that_has_all_its_samples_late_lacks_none(late: int, told: list[str]) -> None:
+async def test_a_backend_with_uniformly_late_samples_has_no_gap(late: int, told: list[str]) -> None:
     found = await gaps(metric(P99, range(late)))
 
     assert [gap["roles"] for gap in found] == told
 
 
-async def test_one_that_is_as_late_beside_others_lacks_some() -> None:
+async def test_a_series_that_is_later_than_the_others_has_a_gap() -> None:
     found = await gaps(metric(P99, range(5)), metric(CPU, (), 20.0))
 
     assert [gap["roles"] for gap in found] == ["latency"]
@@ -60,22 +60,22 @@ async def test_a_hole_in_the_range_is_reported_with_both_ends() -> None:
     assert (gap["since"], gap["until"]) == ("2026-11-20T13:46:00Z", "2026-11-20T13:51:00Z")
 
 
-async def test_a_hole_before_the_range_is_none_of_it() -> None:
+async def test_a_hole_before_the_range_is_not_reported() -> None:
     assert await gaps(metric(P99, range(100, 110))) == []
 
 
-async def test_what_ended_before_the_range_is_not_called_too_young() -> None:
+async def test_a_series_that_ended_before_the_range_is_not_called_too_young() -> None:
     found = await sweep(SweepMetrics, metrics=[metric(P99, range(60)), metric(CPU, (), 20.0)])
 
     assert (found["gaps"][0]["roles"], found["too_short"]) == ("latency", {})
 
 
-async def test_another_signal_of_the_same_role_that_goes_on_is_no_gap() -> None:
+async def test_another_series_of_the_same_role_fills_the_gap() -> None:
     assert await gaps(metric(P99, range(6)), metric("http_request_duration_seconds_p50")) == []
 
 
 @pytest.mark.parametrize(("requests", "told"), [(0.0, []), (40.0, ["latency"])])
-async def test_without_requests_there_is_nothing_to_measure(
+async def test_without_requests_missing_latency_is_not_a_gap(
     requests: float, told: list[str]
 ) -> None:
     labels = {"service": "web"}
@@ -88,40 +88,38 @@ async def test_without_requests_there_is_nothing_to_measure(
     assert [gap["roles"] for gap in found] == told
 
 
-async def test_a_target_that_is_not_reached_any_more_is_reported_with_since_when() -> None:
+async def test_an_unreachable_target_is_reported_with_its_onset() -> None:
     (gap,) = await gaps(up(down_for=3), metric(P99))
 
     assert (gap["product"], gap["is_down"], gap["signal"]) == ("web", True, "up")
     assert gap["since"] == "2026-11-20T13:58:00Z"
 
 
-async def test_a_young_target_is_reported_as_well() -> None:
+async def test_a_young_unreachable_target_is_reported() -> None:
     (gap,) = await gaps(up(down_for=2, known=14), metric(P99, young=True))
 
     assert gap["is_down"] is True
 
 
-async def test_a_target_that_is_reached_as_ever_is_none() -> None:
+async def test_a_reachable_target_is_not_reported() -> None:
     assert await gaps(up(down_for=0), metric(P99)) == []
 
 
-async def test_a_target_that_was_never_reached_is_reported_as_down_since_before() -> None:
+async def test_a_target_that_was_never_reachable_is_reported_as_down_since_before() -> None:
     (gap,) = await gaps(up(down_for=241), metric(P99))
 
     assert (gap["product"], gap["signal"], gap["is_down"]) == ("web", "up", True)
     assert gap["since_before"] is True
 
 
-async def test_a_target_that_went_down_before_the_time_compared_is_reported_with_its_onset() -> (
-    None
-):
+async def test_a_target_that_went_down_before_the_baseline_has_its_onset() -> None:
     (gap,) = await gaps(up(down_for=220), metric(P99))
 
     assert (gap["is_down"], gap["since_before"]) == (True, False)
     assert "2026-11-20T10:20:00Z" <= str(gap["since"]) <= "2026-11-20T10:31:00Z"
 
 
-async def test_what_ended_before_the_time_compared_is_reported_with_its_roles() -> None:
+async def test_a_series_that_ended_before_the_baseline_is_reported_with_its_roles() -> None:
     found = await gaps(metric(P99, range(180)), metric(CPU, (), 20.0))
 
     (gap,) = found
@@ -129,7 +127,7 @@ async def test_what_ended_before_the_time_compared_is_reported_with_its_roles() 
     assert "2026-11-20T10:59:00Z" <= str(gap["since"]) <= "2026-11-20T11:10:00Z"
 
 
-async def test_a_series_without_a_known_role_that_ends_is_reported_by_its_name() -> None:
+async def test_an_ended_series_without_a_role_is_reported_by_its_name() -> None:
     found = await sweep(SweepMetrics, metrics=[metric("zorbs_now", range(12)), metric("flaps_now")])
 
     (gap,) = found["gaps"]
@@ -139,7 +137,7 @@ async def test_a_series_without_a_known_role_that_ends_is_reported_by_its_name()
 
 
 @pytest.mark.parametrize(("idle", "told"), [((), [("zorbs_done_total", "zero")]), ((60,), [])])
-async def test_a_counter_that_never_was_frozen_and_does_now_is_reported(
+async def test_a_counter_that_freezes_for_the_first_time_is_reported(
     idle: Sequence[int], told: object
 ) -> None:
     total, points = 0.0, []
@@ -154,7 +152,7 @@ async def test_a_counter_that_never_was_frozen_and_does_now_is_reported(
     assert [(one["signal"], one["how"]) for one in found["disappeared"]] == told
 
 
-async def test_whether_a_target_is_reached_is_read_beside_all_that_tells_of_restarts() -> None:
+async def test_target_health_is_read_together_with_restart_metrics() -> None:
     others = [
         metric("kube_pod_container_status_restarts_total", (), 1.0),
         metric("container_start_time_seconds", (), 1.0),

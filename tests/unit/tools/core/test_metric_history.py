@@ -34,7 +34,7 @@ def peak(ago: int, every: int = DAY) -> float:
     return (90.0 if ago % every < 20 or ago % every > every - 20 else 20.0) + ago % 5
 
 
-async def test_a_daily_peak_is_within_usual() -> None:
+async def test_a_daily_peak_is_normal() -> None:
     found = await swept(series("http_requests_per_second", peak))
 
     assert rated(found) == []
@@ -42,7 +42,7 @@ async def test_a_daily_peak_is_within_usual() -> None:
     assert found["within"] == {"web": "traffic"}
 
 
-async def test_a_peak_that_was_not_there_yesterday_is_reported() -> None:
+async def test_a_peak_without_one_yesterday_is_reported() -> None:
     found = await swept(series("http_requests_per_second", lambda ago: peak(ago, 10 * DAY)))
 
     assert rated(found) == [("web", "traffic")]
@@ -57,13 +57,13 @@ async def test_a_higher_peak_than_yesterday_is_reported() -> None:
 
 
 @pytest.mark.parametrize(("days", "told"), [(1.5, [("web", "latency")]), (7.5, [])])
-async def test_of_latency_two_earlier_days_have_to_agree(days: float, told: list[object]) -> None:
+async def test_latency_needs_two_matching_earlier_days(days: float, told: list[object]) -> None:
     found = await swept(series("http_request_duration_seconds_p99", peak, days))
 
     assert rated(found) == told
 
 
-async def test_failures_are_never_usual() -> None:
+async def test_failures_are_never_normal() -> None:
     share = lambda ago: 0.2 if ago % DAY < 20 else 0.001  # noqa: E731
     found = await swept(series("http_request_error_ratio", share, 7.5))
 
@@ -71,7 +71,7 @@ async def test_failures_are_never_usual() -> None:
 
 
 @pytest.mark.parametrize("name", ["app_jobs_backlog", "wartend_7"])
-async def test_a_queue_that_grows_for_six_hours_is_told_whatever_its_name(name: str) -> None:
+async def test_a_queue_that_grows_for_six_hours_is_reported_under_any_name(name: str) -> None:
     found = await swept(series(name, lambda ago: 10 + 250.0 * max(0, 360 - ago)))
 
     (grows,) = found["shifts"]
@@ -80,7 +80,7 @@ async def test_a_queue_that_grows_for_six_hours_is_told_whatever_its_name(name: 
     assert grows["direction"] == "up"
 
 
-async def test_memory_that_leaks_is_reported_with_the_time_until_it_is_full() -> None:
+async def test_leaking_memory_is_reported_with_the_time_until_it_is_full() -> None:
     found = await swept(
         series("memory_usage_percent", lambda ago: 40 + 45 * max(0, 360 - ago) / 360 + ago % 3 / 9)
     )
@@ -95,7 +95,7 @@ REQUESTS = "http_requests_per_second"
 
 
 @pytest.mark.parametrize("hours", [3, 9, 20])
-async def test_trouble_older_than_the_time_before_is_reported_with_its_onset(hours: int) -> None:
+async def test_trouble_older_than_the_baseline_is_reported_with_its_onset(hours: int) -> None:
     found = await swept(
         series(P99, lambda ago: (1.2 if ago < 60 * hours else 0.2) + 0.001 * (ago % 5))
     )
@@ -107,7 +107,7 @@ async def test_trouble_older_than_the_time_before_is_reported_with_its_onset(hou
     assert (14 - hours) % 24 - 1 <= int(told["since"][11:13]) <= (14 - hours) % 24
 
 
-async def test_a_peak_of_every_day_that_does_not_come_is_reported() -> None:
+async def test_a_missing_daily_peak_is_reported() -> None:
     found = await swept(
         series(REQUESTS, lambda ago: 20.0 + ago % 5 if ago < 60 else 4 * peak(ago, DAY), 1.5)
     )
@@ -116,7 +116,7 @@ async def test_a_peak_of_every_day_that_does_not_come_is_reported() -> None:
     assert found["shifts"][0]["direction"] == "down"
 
 
-async def test_a_peak_of_yesterday_alone_is_none_where_a_week_ago_is_known() -> None:
+async def test_a_peak_of_yesterday_alone_is_ignored_when_last_week_is_known() -> None:
     found = await swept(
         series(REQUESTS, lambda ago: 90.0 if DAY - 60 < ago < DAY + 60 else 20 + ago % 5, 8)
     )
@@ -125,7 +125,7 @@ async def test_a_peak_of_yesterday_alone_is_none_where_a_week_ago_is_known() -> 
 
 
 @pytest.mark.parametrize("days", [0.5, 8])
-async def test_load_that_changed_hours_ago_is_reported_where_yesterday_is_known(
+async def test_load_that_changed_hours_ago_is_reported_when_yesterday_is_known(
     days: float,
 ) -> None:
     found = await swept(series(REQUESTS, lambda ago: 90.0 if ago < 240 else 20 + ago % 5, days))
@@ -133,7 +133,7 @@ async def test_load_that_changed_hours_ago_is_reported_where_yesterday_is_known(
     assert rated(found) == ([("web", "traffic")] if days > 1 else [])
 
 
-async def test_the_day_that_was_compared_is_reported() -> None:
+async def test_the_compared_day_is_reported() -> None:
     day, short = [
         await swept(series(P99, lambda ago: 0.2 + 0.001 * (ago % 5), days)) for days in (1.5, 0.15)
     ]
@@ -143,16 +143,14 @@ async def test_the_day_that_was_compared_is_reported() -> None:
 
 
 @pytest.mark.parametrize(("share", "told"), [(0.38, [0.05]), (0.06, [0.05]), (0.03, [])])
-async def test_a_share_of_failures_that_is_high_all_the_time_is_reported(
-    share: float, told: list[float]
-) -> None:
+async def test_a_constantly_high_failure_share_is_reported(share: float, told: list[float]) -> None:
     found = await swept(series("http_request_error_ratio", lambda ago: share + 0.0001 * (ago % 5)))
 
     assert [one["limit"] for one in found["standing"]] == told
 
 
 @pytest.mark.parametrize("ended", [60, 400, 1000])
-async def test_an_unknown_gauge_that_ended_is_told_however_long_ago(ended: int) -> None:
+async def test_an_unknown_gauge_that_ended_is_reported_at_any_age(ended: int) -> None:
     points = [(at, 900.0 + n % 5) for n, at in enumerate(minutes(2160)[:-ended])]
     fill = {"name": "tank_7", "labels": {"service": "web"}, "points": points}
     found = await swept(fill, series(P99, lambda ago: 0.2 + ago % 5 / 1000))
@@ -163,7 +161,7 @@ async def test_an_unknown_gauge_that_ended_is_told_however_long_ago(ended: int) 
 
 @pytest.mark.parametrize("name", ["jobs_done_total", "grains_sorted"])
 @pytest.mark.parametrize("hours", [4, 11])
-async def test_a_counter_that_stopped_is_told_however_long_ago(name: str, hours: int) -> None:
+async def test_a_counter_that_stopped_is_reported_at_any_age(name: str, hours: int) -> None:
     found = await swept(
         series(name, lambda ago: 9.0 * (2000 - max(ago, 60 * hours))),
         series(name, lambda ago: 5.0 * (2000 - ago), product="cart"),
@@ -173,7 +171,7 @@ async def test_a_counter_that_stopped_is_told_however_long_ago(name: str, hours:
     assert (gone["signal"], gone["how"]) == (name, "zero")
 
 
-async def test_requests_that_only_their_values_show_to_be_counted_are_read_as_a_rate() -> None:
+async def test_an_unnamed_request_counter_is_read_as_a_rate() -> None:
     half = lambda ago: 600.0 * (2000 - max(ago, 480)) + 240.0 * max(0, 480 - ago)  # noqa: E731
     found = await swept(series("hits_seen", half))
 
@@ -192,7 +190,7 @@ async def test_requests_that_only_their_values_show_to_be_counted_are_read_as_a_
         ("memory_usage_ratio", 0.97, ""),
     ],
 )
-async def test_what_is_nearly_full_all_the_time_is_told(name: str, level: float, told: str) -> None:
+async def test_a_constantly_full_resource_is_reported(name: str, level: float, told: str) -> None:
     rows = [series(name, lambda ago: level + ago % 5 / 1000)]
     for product in ("cart", "db"):
         usual = series(name, lambda ago: 0.2 + ago % 7 / 100)

@@ -68,7 +68,7 @@ PODS = [series("search", 900.0 if n == 7 else 60.0, pod=f"search-{n}") for n in 
         ),
     ],
 )
-async def test_label_that_explains_a_shift_is_named(
+async def test_the_label_that_explains_a_shift_is_named(
     found: list[RecordedSeries], label: str | None
 ) -> None:
     assert await only_at(RecordedMetrics(PackSeries(found), SetClock(NOW)), "search") == {
@@ -76,7 +76,7 @@ async def test_label_that_explains_a_shift_is_named(
     }
 
 
-async def test_few_queries_are_made_and_none_while_many_products_are_calm() -> None:
+async def test_few_queries_are_made_and_none_when_many_products_are_calm() -> None:
     products = [f"p{number}" for number in range(20)]
     moved = CountingMetrics(
         PackSeries(
@@ -96,7 +96,7 @@ async def test_few_queries_are_made_and_none_while_many_products_are_calm() -> N
     assert (moved.queries, quiet.queries) == (MOST_READ, 0)
 
 
-async def test_a_backend_that_refuses_the_query_leaves_the_shift() -> None:
+async def test_a_refused_label_query_keeps_the_shift() -> None:
     metrics = CountingMetrics(PackSeries(PODS), SetClock(NOW))
     metrics.fails = True
 

@@ -41,14 +41,14 @@ def served(ago: int, since: int) -> float:
 
 
 @pytest.mark.parametrize("since", [25, 190, 700])
-async def test_a_replica_without_requests_is_named_although_the_others_go_on(since: int) -> None:
+async def test_a_replica_without_requests_is_named_while_the_others_serve(since: int) -> None:
     idle = await gone("http_requests_total", lambda ago, n: served(ago, since if n == 2 else 0))
 
     assert ("zero", "pod=web-2 (1 of 4)") in idle
 
 
 @pytest.mark.parametrize("since", [25, 190, 700])
-async def test_a_replica_that_sends_no_samples_is_named(since: int) -> None:
+async def test_a_replica_without_samples_is_named(since: int) -> None:
     silent = await gone(
         "http_requests_total", lambda ago, n: None if n == 1 and ago < since else served(ago, 0)
     )
@@ -57,7 +57,7 @@ async def test_a_replica_that_sends_no_samples_is_named(since: int) -> None:
 
 
 @pytest.mark.parametrize("at", [30, 400])
-async def test_a_rollout_of_all_replicas_is_none(at: int) -> None:
+async def test_a_rollout_of_all_replicas_is_not_reported(at: int) -> None:
     """Two of four are replaced by two others."""
 
     def rolled(ago: int, n: int) -> float | None:
@@ -67,7 +67,7 @@ async def test_a_rollout_of_all_replicas_is_none(at: int) -> None:
     assert await gone("http_requests_total", rolled, number=6) == []
 
 
-async def test_series_that_are_no_replicas_may_go_quiet() -> None:
+async def test_series_that_are_not_replicas_may_go_quiet() -> None:
     idle = await gone(
         "http_requests_total", lambda ago, n: served(ago, 300 if n == 2 else 0), label="path"
     )
@@ -75,7 +75,7 @@ async def test_series_that_are_no_replicas_may_go_quiet() -> None:
     assert idle == []
 
 
-async def test_as_few_replicas_as_at_night_are_none() -> None:
+async def test_a_nightly_scale_down_is_not_reported() -> None:
     def scaled(ago: int, n: int) -> float | None:
         return served(ago, 0) if n < 2 or 200 < ago < 900 else None
 
@@ -85,7 +85,7 @@ async def test_as_few_replicas_as_at_night_are_none() -> None:
 @pytest.mark.parametrize(
     ("down", "only_at"), [(1, "instance=web-0 (1 of 12)"), (3, "instance=web-0 (3 of 12)")]
 )
-async def test_a_target_of_several_instances_is_told_with_how_many_are_down(
+async def test_a_target_with_several_instances_is_reported_with_the_number_down(
     down: int, only_at: str
 ) -> None:
     up = await gone("up", lambda ago, n: float(ago > 40 or n >= down), 12, "instance")
@@ -93,7 +93,7 @@ async def test_a_target_of_several_instances_is_told_with_how_many_are_down(
     assert up == [("down", only_at)]
 
 
-async def test_a_target_that_is_wholly_down_is_of_no_single_instance() -> None:
+async def test_a_target_that_is_down_completely_names_no_instance() -> None:
     up = await gone("up", lambda ago, n: float(ago > 40), 3, "instance")
 
     assert up == [("down", None)]

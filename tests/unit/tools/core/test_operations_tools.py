@@ -52,7 +52,7 @@ async def ask(
     return found
 
 
-async def test_only_the_envelopes_own_fields_are_shown() -> None:
+async def test_only_the_envelopes_fields_are_shown() -> None:
     envelope: dict[str, JsonValue] = {
         "product": "other",
         "version": "v2",
@@ -96,6 +96,6 @@ async def test_parameters_are_the_schema_that_a_proposal_must_fit() -> None:
 @pytest.mark.parametrize(
     ("product", "words"), [("checkout", "there are: rollback-deploy"), ("web", "there are: none")]
 )
-async def test_an_unknown_operation_lists_what_there_is(product: str, words: str) -> None:
+async def test_an_unknown_operation_lists_the_known_ones(product: str, words: str) -> None:
     found = await ask("get_operation_parameters", product=product, operation="drop-database")
     assert words in str(found["message"])

@@ -69,7 +69,7 @@ async def test_an_application_shows_its_resources() -> None:
     assert summary == "checkout: running, 1 resource"
 
 
-async def test_workflows_are_filtered_and_told_whole() -> None:
+async def test_workflows_are_filtered_and_shown_completely() -> None:
     body, summary = await ask("list_workflows", app_name="checkout")
     runs: Any = body["workflows"]
     (run,) = runs
@@ -85,7 +85,7 @@ async def test_workflows_are_filtered_and_told_whole() -> None:
     assert (await ask("list_workflows", status="failed"))[1] == "no failed workflows"
 
 
-async def test_resources_and_figures() -> None:
+async def test_resources_and_statistics_are_shown() -> None:
     body, summary = await ask("list_resources", type="postgres")
     assert [one["name"] for one in body["resources"]] == ["orders-db", "payments-db"]  # type: ignore[union-attr,index,call-overload]
     assert summary == "2 postgres resources"
@@ -117,7 +117,7 @@ class Unasked(RecordedPlatform):
 
 
 @pytest.mark.parametrize("name", ["../stats", "a/b", "a%2fb", "..", "a b", "a\n"])
-async def test_a_name_that_fits_no_path_is_refused(name: str) -> None:
+async def test_a_name_that_is_not_a_path_segment_is_refused(name: str) -> None:
     platform = Unasked(Dataset(INCIDENTS["quiet-day"](NOW), NOW, 11), FakeClock())
     for tool, key in (("get_application", "app_name"), ("get_workflow", "workflow_id")):
         named: dict[str, Any] = {key: name}

@@ -21,7 +21,7 @@ async def propose(b: Bench, **arguments: object) -> ToolOutcome:
     return await b.run(orjson.dumps(given).decode(), NAME)
 
 
-async def test_the_receipt_says_that_it_waits_for_people() -> None:
+async def test_the_receipt_says_that_people_must_confirm() -> None:
     b, _ = proposing()
     outcome = await propose(b)
     assert orjson.loads(outcome.content) == {
@@ -35,7 +35,7 @@ async def test_the_receipt_says_that_it_waits_for_people() -> None:
     assert outcome.summary == "restart checkout, awaits responder"
 
 
-async def test_where_no_one_can_decide_the_receipt_says_what_to_tell_instead() -> None:
+async def test_a_receipt_without_approvers_says_what_to_answer() -> None:
     b, proposals = proposing()
     proposals.decides = False
     outcome = await propose(b)
@@ -66,7 +66,7 @@ async def test_the_same_call_twice_is_one_proposal() -> None:
     assert len(proposals.stored) == 1
 
 
-async def test_an_action_that_does_not_exist_is_answered_with_those_that_do() -> None:
+async def test_an_unknown_action_lists_the_known_ones() -> None:
     b, proposals = proposing()
     outcome = await propose(b, action="delete-everything")
     assert "rollback-deploy" in orjson.loads(outcome.content)["message"]

@@ -33,14 +33,14 @@ async def told(text: str, from_line: int | None = None) -> AttachmentOutput:
     return await ReadAttachment().execute(AttachmentInput(from_line=from_line), call, caps)
 
 
-async def test_a_small_file_is_reported_whole() -> None:
+async def test_a_small_file_is_returned_completely() -> None:
     found = await told("a\r\nb\rc\n")
 
     assert (found.text, found.total_lines, found.truncated) == ("a\nb\nc\n", 3, False)
     assert "asker" in found.said_by
 
 
-async def test_of_a_large_file_the_ends_are_reported_and_how_to_go_on() -> None:
+async def test_a_large_file_returns_its_ends_and_how_to_continue() -> None:
     lines = [f"{number:05} all is well" for number in range(5_000)]
     found = await told("\n".join(lines))
 
@@ -54,7 +54,7 @@ async def test_of_a_large_file_the_ends_are_reported_and_how_to_go_on() -> None:
     assert f"{found.next_line:05}" == f"{int(found.head.splitlines()[-1][:5]) + 2:05}"
 
 
-async def test_the_pages_of_a_large_file_are_all_of_it() -> None:
+async def test_the_pages_of_a_large_file_cover_it_completely() -> None:
     lines = [f"{number:05} all is well" for number in range(5_000)]
     read: list[str] = []
     at: int | None = 1
@@ -66,7 +66,7 @@ async def test_the_pages_of_a_large_file_are_all_of_it() -> None:
     assert read == lines
 
 
-async def test_there_is_no_other_file_and_no_line_behind_the_last() -> None:
+async def test_an_unknown_file_or_line_is_refused() -> None:
     caps = Capabilities(FakeClock(), more={ATTACHMENTS.name: OneFile("a")})
     with pytest.raises(InvalidArguments, match="this question has 1 files"):
         await ReadAttachment().execute(
@@ -78,7 +78,7 @@ async def test_there_is_no_other_file_and_no_line_behind_the_last() -> None:
         await told("a", 2)
 
 
-async def test_errors_are_reported_by_kind_with_their_first_line() -> None:
+async def test_errors_are_grouped_by_kind_with_their_first_line() -> None:
     found = await told(
         "10:00:01 INFO 0 errors so far\n"
         "10:00:02 ERROR pool exhausted after 12 ms\n"
@@ -96,7 +96,7 @@ async def test_errors_are_reported_by_kind_with_their_first_line() -> None:
 
 
 @given(st.text(max_size=400), st.integers(1, 200))
-def test_an_end_is_no_longer_than_asked_and_stands_in_the_text(text: str, most: int) -> None:
+def test_head_and_tail_respect_the_limit_and_the_text(text: str, most: int) -> None:
     head, tail = head_of(text, most), tail_of(text, most)
 
     assert text.startswith(head)
@@ -114,7 +114,7 @@ def test_any_text_has_a_result_that_is_strict_json(text: str) -> None:
     assert sum(each.count for each in found) <= len(lines)
 
 
-async def test_several_files_share_what_is_reported_at_once() -> None:
+async def test_several_files_share_the_size_limit() -> None:
     caps = Capabilities(FakeClock(), more={ATTACHMENTS.name: OneFile("x" * 50_000)})
     files = (*(AttachedFile(f"F{n}") for n in range(4)), AttachedFile("F9", media="image/png"))
     found = await ReadAttachment().execute(AttachmentInput(), call_context(files=files), caps)
@@ -122,7 +122,7 @@ async def test_several_files_share_what_is_reported_at_once() -> None:
     assert (len(found.head or ""), len(found.tail or "")) == (HEAD_CHARS // 4, TAIL_CHARS // 4)
 
 
-async def test_one_endless_line_is_cut_in_itself() -> None:
+async def test_one_endless_line_is_cut() -> None:
     found = await told("x" * 1_000_000)
 
     assert (len(found.head or ""), len(found.tail or "")) == (HEAD_CHARS, TAIL_CHARS)

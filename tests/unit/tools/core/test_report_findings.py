@@ -9,7 +9,7 @@ from tests.fakes.tools import bench
 from tools.core.report_findings import ReportFindings
 
 
-async def test_statement_is_taken_and_summed_up() -> None:
+async def test_a_statement_is_accepted_and_summarised() -> None:
     given = {"verdict": "cause", "suspects": [{"product": "db", "kind": "pool"}], "missing": []}
     outcome = await bench([ReportFindings()]).run(
         orjson.dumps(given).decode(), "core__report_findings"
@@ -20,7 +20,7 @@ async def test_statement_is_taken_and_summed_up() -> None:
     assert outcome.summary == "cause: db"
 
 
-async def test_the_sum_shows_whose_trouble_is_over() -> None:
+async def test_the_summary_shows_which_trouble_is_over() -> None:
     suspects = [{"product": "db", "until": "2026-11-20T09:40:00Z"}, {"product": "web"}]
     given = orjson.dumps({"verdict": "cause", "suspects": suspects}).decode()
     outcome = await bench([ReportFindings()]).run(given, "core__report_findings")
@@ -29,11 +29,11 @@ async def test_the_sum_shows_whose_trouble_is_over() -> None:
 
 
 @pytest.mark.parametrize("given", ['{"verdict": "fine"}', "{}", '{"verdict": "cause", "odd": 1}'])
-async def test_what_is_no_statement_is_refused(given: str) -> None:
+async def test_an_invalid_statement_is_refused(given: str) -> None:
     assert not (await bench([ReportFindings()]).run(given, "core__report_findings")).record.ok
 
 
-async def test_what_the_answer_has_no_room_for_stands_in_the_result() -> None:
+async def test_the_result_contains_what_the_answer_has_no_room_for() -> None:
     given = {"verdict": "cause", "also_found": ["web moved [E1]"], "missing": ["traces: none"]}
     outcome = await bench([ReportFindings()]).run(
         orjson.dumps(given).decode(), "core__report_findings"

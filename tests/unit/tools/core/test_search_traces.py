@@ -20,7 +20,7 @@ async def ask(traces: FakeTraces, **arguments: object) -> ToolOutcome:
     return await b.run(orjson.dumps(given).decode(), "core__search_traces")
 
 
-async def test_traces_are_listed_with_what_distinguishes_them() -> None:
+async def test_traces_are_listed_with_their_distinguishing_fields() -> None:
     outcome = await ask(FakeTraces(summaries=[SLOW], notes=["cut"]), errors=True)
     body = orjson.loads(outcome.content)
     assert body["traces"] == [

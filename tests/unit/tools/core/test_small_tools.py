@@ -80,7 +80,7 @@ async def test_more_than_a_hundred_deploys_are_cut_and_counted() -> None:
     assert (len(body["deploys"]), body["truncated"], body["total_matches"]) == (100, True, 150)
 
 
-async def test_the_time_is_the_clocks() -> None:
+async def test_the_time_comes_from_the_clock() -> None:
     outcome = await bench(TOOLS).run("", "core__get_current_time")
     assert orjson.loads(outcome.content) == {"now": "2026-04-07T14:35:00Z", "timezone": "UTC"}
 
@@ -121,7 +121,7 @@ async def test_a_backend_that_fails_is_quoted_redacted(
     ],
     ids=["nothing connected", "an old deploy of another product", "a cluster"],
 )
-async def test_without_a_deploy_source_the_result_says_so(
+async def test_a_missing_deploy_source_is_reported(
     deploys: Sequence[Deploy], rollouts: FakeDeploys | None, says: bool
 ) -> None:
     caps = fake_capabilities(deploys=FakeDeploys(deploys), rollouts=rollouts)

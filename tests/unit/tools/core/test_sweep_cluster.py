@@ -77,14 +77,14 @@ def crashed(product: str) -> Object:
     return pod(product, CRASHED)
 
 
-async def test_a_healthy_cluster_reports_nothing_ill() -> None:
+async def test_a_healthy_cluster_reports_no_problem() -> None:
     found = await sweep(Cluster([node(), deployment(), pod()]))
 
     assert (found["ill"], found["risks"], found["warnings"], found["unread"]) == ([], [], [], [])
     assert (found["pods"], found["nodes"]) == ({"billing": "1 of 1 well"}, "1 of 1 ready")
 
 
-async def test_a_crash_is_reported_with_the_last_lines_of_the_run_before() -> None:
+async def test_a_crash_is_reported_with_the_last_lines_of_the_previous_run() -> None:
     cluster = Cluster([node(), crashed("billing")], lines=["panic: no such host ledger"])
     found = await sweep(cluster)
 
@@ -123,7 +123,7 @@ async def test_volumes_are_read_only_where_a_pod_waits() -> None:
     assert kinds <= {one.kind for one in waits.asked if isinstance(one, ObjectQuery)}
 
 
-async def test_a_kind_that_may_not_be_read_is_named_and_the_rest_is_told() -> None:
+async def test_a_forbidden_kind_is_named_and_the_others_are_reported() -> None:
     denied = UpstreamFailed("services is forbidden: User cannot list", 403)
     refused = {"services": denied, "nodes": denied}
     found = await sweep(Cluster([crashed("billing")], refused=refused))
@@ -142,13 +142,13 @@ async def test_without_pods_there_is_no_result() -> None:
     assert not outcome.record.ok
 
 
-async def test_where_only_some_namespaces_may_be_read_the_usual_one_is() -> None:
+async def test_only_the_permitted_namespaces_are_read() -> None:
     found = await sweep(Cluster([node(), crashed("billing")], spaces=True))
 
     assert [one["product"] for one in found["ill"]] == ["billing"]
 
 
-async def test_entries_that_are_no_objects_are_counted() -> None:
+async def test_entries_that_are_not_objects_are_counted() -> None:
     found = await sweep(Cluster([node(), pod()], unread=1))
 
     assert any("entries of lists could not be read" in one for one in found["unread"])
@@ -158,7 +158,7 @@ async def test_entries_that_are_no_objects_are_counted() -> None:
     ("kind", "minutes", "over"),
     [("Pod", 1, True), ("Ingress", 1, False), ("Ingress", 40, True)],
 )
-async def test_a_warning_of_what_is_not_looked_at_goes_on_while_it_is_new(
+async def test_a_warning_about_another_kind_is_current_while_it_is_new(
     kind: str, minutes: int, over: bool
 ) -> None:
     warned = event(kind, "billing", "Sync", "certificate expired", minutes=minutes)
@@ -167,13 +167,13 @@ async def test_a_warning_of_what_is_not_looked_at_goes_on_while_it_is_new(
     assert [one["over"] for one in found["warnings"]] == [over]
 
 
-async def test_foreign_products_are_counted_and_not_told() -> None:
+async def test_foreign_products_are_counted_and_not_named() -> None:
     found = await sweep(Cluster([node(), crashed("foreign")]))
 
     assert (found["ill"], found["others_ill"]) == ([], 1)
 
 
-async def test_databases_are_known_by_their_images() -> None:
+async def test_databases_are_recognised_by_their_images() -> None:
     image = container("server") | {"image": "registry.example/library/mariadb:11"}
     spec = {"template": {"metadata": {}, "spec": {"containers": [image]}}}
     found = await sweep(Cluster([node(), deployment("ledger", kind="StatefulSet", spec=spec)]))
@@ -181,7 +181,7 @@ async def test_databases_are_known_by_their_images() -> None:
     assert found["datastores"] == [{"product": "ledger", "technology": "mysql", "is_new": False}]
 
 
-async def test_hostile_words_are_one_clean_short_line() -> None:
+async def test_hostile_text_becomes_one_clean_short_line() -> None:
     said = "\x1b[31m" + "\n@here <!channel> \u202e" * 500
     hostile = pod("billing", waiting("CreateContainerError", said), name=f"billing-{HASH}-k2m4p")
     found = await sweep(Cluster([node(), hostile, claim(), built("Job", "x")]))

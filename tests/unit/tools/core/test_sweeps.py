@@ -53,7 +53,7 @@ def metric(name: str, product: str, late: float, usual: float = 0.2) -> Mapping[
     return {"name": name, "labels": {"service": product}, "points": points}
 
 
-async def test_what_moved_comes_first_and_the_rest_was_looked_at() -> None:
+async def test_what_changed_comes_first_and_the_rest_counts_as_checked() -> None:
     name = "http_request_duration_seconds_p99"
     rows = [metric(name, "web", 0.2), metric(name, "cart", 1.9)]
     found = await sweep(SweepMetrics, metrics=rows)
@@ -82,7 +82,7 @@ async def test_an_unnamed_count_shows_how_many_requests_a_slow_product_gets() ->
     assert found["traffic"] == {}  # what is only likely to be requests is not told as traffic
 
 
-async def test_trouble_that_goes_on_and_trouble_that_is_over_are_distinguished() -> None:
+async def test_ongoing_and_past_trouble_are_distinguished() -> None:
     name = "http_request_duration_seconds_p99"
     rows = [dict(metric(name, "web", 1.9)), dict(metric(name, "cart", 1.9))]
     points = list(rows[1]["points"])  # type: ignore[call-overload]
@@ -96,7 +96,7 @@ async def test_trouble_that_goes_on_and_trouble_that_is_over_are_distinguished()
     assert told["cart"].get("last_at") is None
 
 
-async def test_a_series_that_ended_has_no_now() -> None:
+async def test_an_ended_series_has_no_current_value() -> None:
     row = dict(metric("http_request_duration_seconds_p99", "web", 1.9))
     row["points"] = list(row["points"])[:235]  # type: ignore[call-overload]
     found = await sweep(SweepMetrics, metrics=[row])
@@ -105,9 +105,7 @@ async def test_a_series_that_ended_has_no_now() -> None:
     assert (moved["last"], moved["last_at"]) == (1.9, "2026-11-20T13:55:00Z")
 
 
-async def test_what_moved_most_is_reported_with_its_course_and_whoever_was_asked_about_first() -> (
-    None
-):
+async def test_the_largest_changes_have_their_course_for_any_product() -> None:
     rows = [metric("http_request_duration_seconds_p99", one, 1.9) for one in PRODUCTS]
     rows += [metric("cpu_usage_percent", one, 95.0, 20.0) for one in PRODUCTS]
     found = await sweep(SweepMetrics, '{"product": "db"}', metrics=rows)
@@ -124,7 +122,7 @@ async def test_what_moved_most_is_reported_with_its_course_and_whoever_was_asked
     assert set(told["values"]) <= {0.2, 0.201, 0.202, 0.203, 0.204, 1.9}
 
 
-async def test_too_short_a_time_before_is_said() -> None:
+async def test_too_short_a_baseline_is_reported() -> None:
     row = {**metric("cpu_usage_percent", "web", 90.0)}
     row["points"] = list(row["points"])[-5:]  # type: ignore[call-overload]
     found = await sweep(SweepMetrics, metrics=[row])
@@ -133,7 +131,7 @@ async def test_too_short_a_time_before_is_said() -> None:
     assert found["shifts"] == found["standing"] == []
 
 
-async def test_of_young_data_it_is_told_when_it_can_be_compared() -> None:
+async def test_young_data_says_when_it_can_be_compared() -> None:
     row = {**metric("cpu_usage_percent", "web", 95.0)}
     row["points"] = list(row["points"])[-20:]  # type: ignore[call-overload]
     found = await sweep(SweepMetrics, metrics=[row])
@@ -151,7 +149,7 @@ async def test_of_young_data_it_is_told_when_it_can_be_compared() -> None:
     assert [one["first_at"] for one in found["standing"]] == ["2026-11-20T13:41:00Z"]
 
 
-async def test_what_can_be_compared_is_reported_as_that_from_when_it_was_promised() -> None:
+async def test_young_data_is_compared_from_the_promised_time() -> None:
     row = {**metric("cpu_usage_percent", "web", 95.0)}
     row["points"] = list(row["points"])[-20:]  # type: ignore[call-overload]
     young = await sweep(SweepMetrics, metrics=[row])
@@ -161,7 +159,7 @@ async def test_what_can_be_compared_is_reported_as_that_from_when_it_was_promise
     assert found["too_short"] == found["comparable"] == {}
 
 
-async def test_without_a_time_before_a_limit_still_speaks() -> None:
+async def test_a_limit_counts_without_a_baseline() -> None:
     row = {**metric("cpu_usage_percent", "web", 95.0)}
     row["points"] = list(row["points"])[-9:]  # type: ignore[call-overload]
     found = await sweep(SweepMetrics, metrics=[row])
@@ -172,7 +170,7 @@ async def test_without_a_time_before_a_limit_still_speaks() -> None:
 
 
 @pytest.mark.parametrize(("lasts_s", "told"), [(180, ["cart"]), (60, [])])
-async def test_a_few_minutes_of_dense_samples_are_read_at_their_own_step(
+async def test_a_few_minutes_of_dense_samples_are_read_at_their_step(
     lasts_s: int, told: list[str]
 ) -> None:
     times = [NOW.timestamp() - before for before in range(lasts_s, -1, -5)]
@@ -192,7 +190,7 @@ async def test_a_few_minutes_of_dense_samples_are_read_at_their_own_step(
     ]
 
 
-async def test_a_window_shorter_than_the_samples_holds_the_newest() -> None:
+async def test_a_window_shorter_than_the_interval_has_the_newest_sample() -> None:
     row = dict(metric("http_request_duration_seconds_p99", "web", 0.2))
     at = minutes(2400)[::-20][::-1]
     row["points"] = [(each, 1.9 if each == at[-1] else 0.2) for each in at]
@@ -202,7 +200,7 @@ async def test_a_window_shorter_than_the_samples_holds_the_newest() -> None:
     assert (moved["product"], moved["worst"]) == ("web", 1.9)
 
 
-async def test_new_kinds_of_errors_are_reported_with_whom_they_name() -> None:
+async def test_new_kinds_of_errors_are_reported_with_the_products_they_name() -> None:
     def line(at: float, text: str, level: str) -> dict[str, object]:
         return {"ts_ns": int(at * 1e9), "labels": {"service": "cart", "level": level}, "line": text}
 
@@ -219,7 +217,7 @@ async def test_new_kinds_of_errors_are_reported_with_whom_they_name() -> None:
 @pytest.mark.parametrize(
     ("silent", "until"), [(5, "2026-11-20T13:55:00Z"), (2, None)], ids=["ended", "goes on"]
 )
-async def test_errors_that_come_no_more_have_an_end(silent: int, until: str | None) -> None:
+async def test_errors_that_stopped_have_an_end(silent: int, until: str | None) -> None:
     def line(at: float, text: str, level: str) -> dict[str, object]:
         return {"ts_ns": int(at * 1e9), "labels": {"service": "cart", "level": level}, "line": text}
 
@@ -231,7 +229,7 @@ async def test_errors_that_come_no_more_have_an_end(silent: int, until: str | No
     assert change.get("until") == until
 
 
-async def test_traces_tell_who_calls_whom_and_whose_time_grew() -> None:
+async def test_traces_show_who_calls_whom_and_whose_time_grew() -> None:
     def spans(at: float, own_ms: int) -> list[dict[str, object]]:
         start, trace = int(at * 1e9), f"{int(at):032x}"
         shared = {"trace_id": trace, "start_ns": start}
@@ -258,7 +256,7 @@ async def test_traces_tell_who_calls_whom_and_whose_time_grew() -> None:
         ("db", "db not compared; 1 other products changed, 1 are normal"),
     ],
 )
-async def test_the_line_about_a_sweep_says_who_of_them_moved(asked: str, said: str) -> None:
+async def test_the_summary_of_a_sweep_names_what_changed(asked: str, said: str) -> None:
     name = "http_request_duration_seconds_p99"
     found = await sweep(SweepMetrics, metrics=[metric(name, "web", 0.2), metric(name, "cart", 1.9)])
     output = MetricSweep.model_validate(found)

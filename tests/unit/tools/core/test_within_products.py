@@ -96,7 +96,7 @@ ASKED: dict[str, dict[str, str]] = {
 
 
 @pytest.mark.parametrize("tool", ASKED)
-async def test_what_is_asked_of_all_tells_of_the_channels_own(tool: str) -> None:
+async def test_a_tool_without_a_product_argument_returns_the_channels_products(tool: str) -> None:
     everything = await ask(tool, ASKED[tool], Reading.ALL)
     own = await ask(tool, ASKED[tool])
     assert "payments" in everything.content
@@ -109,7 +109,7 @@ async def test_what_is_asked_of_all_tells_of_the_channels_own(tool: str) -> None
     ("tool", "argument", "own", "theirs"),
     [("get_traces", "request_id", "own", "both"), ("get_workflow", "workflow_id", "checkout", "x")],
 )
-async def test_what_is_asked_by_id_is_refused_when_it_is_anothers(
+async def test_an_object_of_another_channel_is_refused_by_id(
     tool: str, argument: str, own: str, theirs: str
 ) -> None:
     refused = await ask(tool, {argument: theirs})

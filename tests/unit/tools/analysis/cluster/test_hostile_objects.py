@@ -44,12 +44,12 @@ def test_objects_of_any_shape_hide_no_fault(odd: Sequence[tuple[str, Mapping[str
 
 
 @given(PARTS)
-def test_an_object_whose_parts_are_anything_is_surveyed(parts: Mapping[str, Any]) -> None:
+def test_an_object_of_any_shape_is_surveyed(parts: Mapping[str, Any]) -> None:
     objects = [built(kind, "billing", spec=parts, status=parts) for kind in KINDS]
 
     assert all(one.reason for one in findings(inventory(objects)))
 
 
 @given(st.lists(st.text(max_size=900), max_size=30))
-def test_last_lines_are_reported_short_whatever_they_hold(lines: list[str]) -> None:
+def test_any_last_lines_give_a_short_reason(lines: list[str]) -> None:
     assert len(crash_reason(lines)) <= MOST_CHARS

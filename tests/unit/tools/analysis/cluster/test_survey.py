@@ -391,7 +391,7 @@ LOOK_ALIKES: dict[str, tuple[list[Object], list[ClusterEvent]]] = {
 
 
 @pytest.mark.parametrize("look_alike", LOOK_ALIKES)
-def test_what_only_looks_like_a_fault_is_none(look_alike: str) -> None:
+def test_a_healthy_look_alike_is_not_a_fault(look_alike: str) -> None:
     objects, events = LOOK_ALIKES[look_alike]
 
     assert told(objects, events) == []
@@ -409,7 +409,7 @@ def test_what_only_looks_like_a_fault_is_none(look_alike: str) -> None:
         (node("beta", unschedulable=True), "SchedulingDisabled"),
     ],
 )  # fmt: skip
-def test_what_harms_no_one_yet_is_a_risk(one: Object, words: str) -> None:
+def test_a_fault_without_impact_is_a_risk(one: Object, words: str) -> None:
     (found,) = findings(inventory([node(), one]))
 
     assert found.impact is Impact.RISK
@@ -429,13 +429,13 @@ def test_an_impact_is_no_surer_than_its_evidence(objects: list[Object], impact: 
     assert [one.impact for one in told(objects)] == [impact]
 
 
-def test_pods_that_fail_alike_are_one_finding() -> None:
+def test_pods_with_the_same_failure_are_one_finding() -> None:
     pods = [pod("billing", CRASHED, name=f"billing-{HASH}-{n}") for n in range(7)]
 
     assert [one.objects for one in told(pods)] == [7]
 
 
-def test_a_kind_that_was_read_in_part_proves_no_absence() -> None:
+def test_a_partly_read_kind_proves_no_absence() -> None:
     objects = [node(), pod("ledger"), service(selector={"app": "next"})]
     known: dict[str, Any] = {"known": {"partial": frozenset({"Pod"})}}
 
