@@ -45,10 +45,19 @@ def settings() -> str:
         "Every key of `kortex.toml`. Unknown keys are refused. `NAME` is a name that you choose.",
         "[kortex.example.toml](../kortex.example.toml) shows the same keys as one file.",
     ]
+    shown: dict[str, Mapping[str, Json]] = {}
     for name, keys in _tables(schema, "", schema, frozenset()):
+        unnamed = name.replace(".NAME", "", 1)
+        own = {key: each for key, each in keys.items() if key not in shown.get(unnamed, {})}
+        if not own:
+            continue
         written = f"[[{name[:-2]}]]" if name.endswith("[]") else f"[{name}]"
-        lines += ["", f"## `{written}`", "", "| key | type | default | |", "|---|---|---|---|"]
-        lines += [_setting(name, key, each, schema, comments) for key, each in keys.items()]
+        lines += ["", f"## `{written}`", ""]
+        if len(own) < len(keys):
+            lines += [f"The keys of `[{unnamed}]`, and:", ""]
+        lines += ["| key | type | default | |", "|---|---|---|---|"]
+        lines += [_setting(name, key, each, schema, comments) for key, each in own.items()]
+        shown[name] = keys
     return _page(lines)
 
 
@@ -70,7 +79,8 @@ def _tables(
     below: list[tuple[str, Json]] = []
     keys: dict[str, Json] = {}
     for key, each in schema.get("properties", {}).items():
-        path = f"{name}.{key}" if name else key
+        # The models hold `[observe.logs.NAME]` under `named`, which is no key of the file.
+        path = name if key == "named" else f"{name}.{key}" if name else key
         inner = _table_of(each, path, root)
         if inner is None or inner[1] in seen:
             keys[key] = each
@@ -88,10 +98,10 @@ def _table_of(each: Json, path: str, root: Json) -> tuple[str, str] | None:
         found, suffix = each["$ref"], ""
     elif "$ref" in each.get("items", {}):
         found, suffix = each["items"]["$ref"], "[]"
-    elif isinstance(each.get("additionalProperties"), dict):
-        found, suffix = each["additionalProperties"].get("$ref", ""), ".NAME"
     else:
-        return None
+        values = [each.get("additionalProperties"), *each.get("patternProperties", {}).values()]
+        models = [one["$ref"] for one in values if isinstance(one, dict) and "$ref" in one]
+        found, suffix = next(iter(models), ""), ".NAME"
     model = found.rpartition("/")[2]
     return (path + suffix, model) if "properties" in root["$defs"].get(model, {}) else None
 

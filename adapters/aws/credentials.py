@@ -24,7 +24,7 @@ CONNECT_S: Final = 2.0
 READ_S: Final = 4.0
 ATTEMPTS: Final = 2
 UNAVAILABLE_S: Final = 60.0  # how long a failed look-up counts; it is tried again then
-MISSING: Final = "the extra kortex[aws] is not installed; run `pip install 'kortex[aws]'`"
+MISSING: Final = "the extra kortex[aws] is not installed; run `make setup-aws`"
 
 
 @dataclass(frozen=True, slots=True)

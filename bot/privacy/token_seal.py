@@ -7,7 +7,7 @@ A sealed token contains its workspace: in another workspace's row it does not op
 import json
 from collections.abc import Sequence
 
-EXTRA = "needs the extra kortex[workspaces]: pip install 'kortex[workspaces]'"
+EXTRA = "needs the extra kortex[workspaces]; run `make setup-workspaces`"
 
 
 class SealUnavailable(Exception):

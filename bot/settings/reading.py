@@ -42,8 +42,8 @@ def needing_extra(extra: str, setting: str) -> Iterator[None]:
         if (error.name or "").partition(".")[0] in ("bot", "adapters", "tools"):
             raise
         raise ConfigurationError(
-            f"{setting}: the extra kortex[{extra}] is not installed; run "
-            f"`pip install 'kortex[{extra}]'`, or `make setup-{extra}` in a source tree"
+            f"{setting}: the extra kortex[{extra}] is not installed. Run `make setup-{extra}`, or "
+            f"`pip install --require-hashes -r requirements/{extra}.lock`"
         ) from error
 
 
