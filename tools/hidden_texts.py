@@ -33,6 +33,10 @@ _BASE32: Final = re.compile(r"[A-Z2-7]{16,}={0,6}")
 _HEX: Final = re.compile(r"(?:[0-9a-fA-F]{2}){8,}")
 _LINE_BREAK: Final = re.compile(r"(?<=[A-Za-z0-9+/_-])\r?\n(?=[A-Za-z0-9+/_=-])")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_INVISIBLE: Final = re.compile(  # https://unicode.org/reports/tr44/#Default_Ignorable_Code_Point
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 _NOT_READ: Final = b"\x28\xb5\x2f\xfd"  # Zstandard, which the standard library does not read
 
 
@@ -60,7 +64,7 @@ _PACKED: Final[tuple[tuple[bytes, Callable[[], _Unpacker]], ...]] = (
 def readings(text: str) -> Iterator[str | None]:
     """The text and all its hidden texts; None for packed data that cannot be read."""
     seen: set[str] = set()
-    left = [(_plain(text), 0)]
+    left = [(plain_text(text), 0)]
     while left:
         each, depth = left.pop()
         if each in seen:
@@ -74,11 +78,12 @@ def readings(text: str) -> Iterator[str | None]:
             if inner is None:
                 yield None
             else:
-                left.append((_plain(inner), depth + 1))
+                left.append((plain_text(inner), depth + 1))
 
 
-def _plain(text: str) -> str:
-    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+def plain_text(text: str) -> str:
+    """The text in compatible characters, without those that cannot be seen."""
+    return text if text.isascii() else _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
 
 
 def _inside(text: str) -> Iterator[str | None]:

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
-from tools.hidden_texts import readings
+from tools.hidden_texts import plain_text, readings
 from tools.product_forms import named_in_forms, pod_owner
 from tools.product_names import ANY_PRODUCT
 
@@ -45,6 +45,16 @@ _FIELD_QUERIES: Final = frozenset(
     {"multi_match", "combined_fields", "query_string", "simple_query_string"}
 )
 _PATH_KEYS: Final = frozenset({"path", "url", "uri", "endpoint", "route", "href", "resource"})
+# A list beside one of names: {"keys": ["service"], "values": ["web"]}.
+_LISTED_VALUES: Final = frozenset(
+    {"values", "value", "vals", "row", "data", "cells", "terms", "operands"}
+)
+# Parts of one condition, each under a key of its own: {"filter_key_1": "service", "filter_value_1": "web"}.
+_PART_VALUES: Final = frozenset(
+    {"value", "values", "val", "v", "eq", "equals", "term", "terms", "rhs", "right"}
+)
+_MOST_LISTS: Final = 400
+_PARAMETER: Final = re.compile(r"(?:\A|[?&;\s])([^=&;?\s]{1,64})=([^&;\s#]*)")
 # Words that begin a sentence rather than name a product: "the app: is it down?".
 _PROSE: Final = frozenset(
     {"a", "an", "and", "any", "are", "as", "at", "but", "by", "can", "could", "did", "do", "does", "for",
@@ -95,7 +105,7 @@ _QUOTED: Final = r"\([^()]*\)|\[[^\[\]]*\]|\"[^\"]*\"|'[^']*'|`[^`]*`"
 _CONDITION: Final = re.compile(
     rf"(?<![A-Za-z0-9])(?P<name>{_NAMES})(?:\.keyword)?(?:[\"'`]?\]|[\"'`]|\[\w*\])?(?P<closed>(?:\s+as\s+\w+)?\s?\))?\s*"
     rf"(?:(?P<op>=~|!=|!~|<>|==?|:|[<>]=?|~\*?)(?P<gap>\s*)(?P<value>{_QUOTED}|[^\s,;&|(){{}}\[\]\"']*)"
-    r"|(?<=[\s\"'`\])])(?P<word>(?:not\s+)?(?:in|eq|ne|in~|!in~?|has_any|has_all|like|ilike|is|has|contains|rlike|regexp|startswith|endswith|"
+    r"|(?<=[\s\"'`\])])(?P<word>(?:not\s+)?(?:in|eq|ne|in~|!in~?|when|has_any|has_all|like|ilike|is|has|contains|rlike|regexp|startswith|endswith|"
     rf"matches|between|similar\s+to)(?!\w))\s*(?P<listed>{_QUOTED}|[(\[]))",
     re.IGNORECASE,
 )
@@ -103,13 +113,22 @@ _REVERSED: Final = re.compile(
     rf"(?P<value>\"[^\"]*\"|'[^']*')\s*(?P<op>!=|<>|==?|~)\s*(?:\w{{1,40}}\.)?(?:{_NAMES})\b(?!\s*[=:.(~])",
     re.IGNORECASE,
 )
-_OPTION: Final = re.compile(rf"(?<!\S)--?(?:{_NAMES})\s+(?P<value>[^\s-]\S*)", re.IGNORECASE)
-# What may come before a name: a negation, and a function around it.
-_NEGATED: Final = re.compile(r"(?:(?<![\w.@-])[-!]@?|\bnot\s+\(?)[\"'`]?\Z", re.IGNORECASE)
-_FUNCTION: Final = re.compile(
-    r"\b(?:lower|upper|l?trim|rtrim|cast|coalesce|ifnull|to_?lower|to_?upper|to_?string)\(\s?(?:\w+\.)?[\"'`\[]?\Z",
+_ALIAS: Final = re.compile(
+    rf"(?<!cast\()(?<![A-Za-z0-9])(?:{_NAMES})[\"'`\]]?\s+as\s+[\"'`\[]?(\w+)", re.IGNORECASE
+)
+# `('service', 'web')`, `equals(service, "web")`, and `'web' as service`.
+_PAIR: Final = re.compile(
+    rf"(?:\b(?P<function>\w+)\s?)?\(\s*[\"'`]?(?:\w{{1,40}}\.)?(?:{_NAMES})[\"'`]?\s*,\s*"
+    rf"(?:[\"'](?P<op>[^\"'\s]{{1,12}})[\"']\s*,\s*)?(?P<value>\"[^\"]*\"|'[^']*')\s*+(?:,\s*+)?\)"
+    rf"|(?P<named>\"[^\"]*\"|'[^']*')\s+as\s+[\"'`\[]?(?:{_NAMES})\b",
     re.IGNORECASE,
 )
+_COMPARISONS: Final = _EXACT | _INEXACT | {
+    "strpos", "instr", "position", "nullif", "starts_with", "ends_with", "filter", "where", "label", "tag"
+}  # fmt: skip
+_OPTION: Final = re.compile(rf"(?<!\S)--?(?:{_NAMES})\s+(?P<value>[^\s-]\S*)", re.IGNORECASE)
+# What may come before a name.
+_NEGATED: Final = re.compile(r"(?:(?<![\w.@-])[-!]@?|\bnot\s+\(?)[\"'`]?\Z", re.IGNORECASE)
 # `kubelet.service: failed` and `checkout-service: failed` begin log lines; `resource.service:web` compares.
 _OTHER_WORD: Final = re.compile(r"[\w.-]*[\w][.-]\Z")
 _SCOPE: Final = re.compile(
@@ -130,7 +149,12 @@ _QUOTES: Final = "\"'`() []"
 
 def plain_key(name: str) -> str:
     """`service.name`, `Service-Name` and `serviceName` are all `service_name`."""
-    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", unicodedata.normalize("NFKC", name))
+    letters = "".join(
+        each
+        for each in unicodedata.normalize("NFKD", plain_text(name))
+        if not unicodedata.combining(each)
+    )
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", letters)
     return re.sub(r"[^a-z0-9]+", "_", snake.lower()).strip("_")
 
 
@@ -145,7 +169,7 @@ def named_products(arguments: object) -> Iterator[str]:
         if isinstance(value, dict):
             names = _DEPLOYMENTS if value is arguments else _RUNNERS
             found = [*_of_condition(value), *_of_keys(value), *_of_runners(value, names)]
-            found += _of_pods(value)
+            found += [*_of_pods(value), *_of_lists(value), *_of_parts(value.items())]
             left += [
                 (each, is_negated or _is_negation(plain_key(str(key))))
                 for key, each in value.items()
@@ -266,7 +290,66 @@ def _of_condition(condition: dict[object, object]) -> Iterator[str]:
             yield ANY_PRODUCT
 
 
+def _of_parts(pairs: Iterable[tuple[object, object]]) -> Iterator[str]:
+    """Of one condition under several keys: `key=service&value=web`, `filters[0][key]`."""
+    found: list[dict[object, object]] = []
+    open_at: dict[str, dict[object, object]] = {}
+    for key, value in pairs:
+        words = plain_key(str(key)).split("_")
+        at = max((at for at, each in enumerate(words) if not each.isdecimal()), default=0)
+        word = words.pop(at)
+        condition = open_at.setdefault("_".join(words), {})
+        if word in condition or not condition:
+            condition = open_at["_".join(words)] = {}
+            found.append(condition)
+        if word in _FIELD_KEYS | _OPERATOR_KEYS | _PART_VALUES:
+            condition[word] = value
+    for condition in found:
+        if not _PART_VALUES.isdisjoint(condition):
+            yield from _of_condition(condition)
+
+
+def _of_lists(value: dict[object, object]) -> Iterator[str]:
+    """Of {"columns": ["level", "service"], "rows": [["error", "web"]]}, by any other names."""
+    lists = {plain_key(str(key)): each for key, each in value.items() if isinstance(each, list)}
+    headers = [name for name, each in lists.items() if _columns(each)]
+    if len(headers) * len(lists) > _MOST_LISTS:
+        yield ANY_PRODUCT
+        return
+    for name in headers:
+        for other in lists.keys() - {name}:
+            is_row = other.rpartition("_")[2] in _LISTED_VALUES
+            rows = [lists[other]] if is_row else []
+            yield from _of_rows(lists[name], [*rows, *lists[other]])
+
+
+def _columns(header: Sequence[object]) -> list[tuple[int, bool]]:
+    """The places of the products' keys in a table's head, and whether each compares exactly."""
+    names = [
+        next((each for key, each in column.items() if plain_key(str(key)) in _FIELD_KEYS), None)
+        if isinstance(column, dict)
+        else column
+        for column in header
+    ]
+    found = ((at, _compared(name)) for at, name in enumerate(names))
+    return [(at, is_exact) for at, is_exact in found if is_exact is not None]
+
+
+def _of_rows(header: Sequence[object], rows: Iterable[object]) -> Iterator[str]:
+    columns = _columns(header)
+    for row in rows:
+        cells = row if isinstance(row, list) else []
+        for at, is_exact in columns:
+            if at >= len(cells):
+                break
+            if _compared(cells[at]) is None:
+                yield from _values(cells[at]) if is_exact else [ANY_PRODUCT]
+
+
 def _of_list(items: Sequence[object]) -> Iterator[str]:
+    head = items[0] if items and isinstance(items[0], list) else []
+    if len(head) != 2 or _compared(head[0]) is None:  # else it is a pair
+        yield from _of_rows(head, items[1:])
     for at, item in enumerate(items):
         rest = items[at + 1 :]
         if isinstance(item, list | tuple) and len(item) == 2:
@@ -318,16 +401,23 @@ def _of_encoded(text: str) -> Iterator[str]:
             yield from named_products(value)
         yield from _of_text(each)
         yield from named_in_forms(each, _compared)
-        plain = _COMMENT.sub(" ", each)
+        yield from _of_parts(_PARAMETER.findall(each))
+        plain = _aliased(_COMMENT.sub(" ", each))
         if plain != each:
             yield from _of_text(plain)
+
+
+def _aliased(text: str) -> str:
+    """With a product's key for each name that a query gives it: `service as s … where s = 'web'`."""
+    names = {found[1] for found in _ALIAS.finditer(text)}
+    return re.sub(r"\w+", lambda each: "service" if each[0] in names else each[0], text)
 
 
 def _of_text(text: str) -> Iterator[str]:
     for found in _CONDITION.finditer(text):
         before = text[max(0, found.start() - _BEFORE_CHARS) : found.start()]
         operator = found["op"] or found["word"]
-        if found["closed"] and not _FUNCTION.search(before):
+        if found["closed"] and not (found["value"] or found["listed"] or "").startswith(("'", '"')):
             continue
         if operator == ":" and found["gap"] and found["value"].lower() in _PROSE:
             continue
@@ -346,8 +436,18 @@ def _of_text(text: str) -> Iterator[str]:
             yield from _listed(found["value"] or found["listed"] or "")
     for found in _REVERSED.finditer(text):
         yield from _listed(found["value"]) if found["op"] in _EXACT else [ANY_PRODUCT]
+    yield from _of_pairs(text)
     for found in _OPTION.finditer(text):
         yield from _listed(found["value"])
+
+
+def _of_pairs(text: str) -> Iterator[str]:
+    for found in _PAIR.finditer(text):
+        if found["named"]:
+            yield from _listed(found["named"])
+        elif (function := (found["function"] or "").lower()) in _COMPARISONS:
+            is_exact = {function, found["op"] or ""} <= _EXACT | {"filter", "where", "label", "tag"}
+            yield from _listed(found["value"]) if is_exact else [ANY_PRODUCT]
 
 
 def _of_runner(operator: str, value: str, gap: str) -> Iterator[str]:

@@ -33,6 +33,18 @@ _HAS: Final = re.compile(
     rf"\bhas\(\s*(?P<key>{_LITERAL})\s*,(?P<rest>[^()]*(?:\([^()]*\))?[^()]*)\)"
 )
 _LITERALS: Final = re.compile(_LITERAL)
+# SQL's `(service, level) = ('web', 'error')`, `s(service) as (values ('web'))` and the other way round.
+_ROWS: Final = r"\((?:\s*values\s*\()?[^()]*\)(?:\s*,\s*\([^()]*\))*"
+_COMPARED_ROWS: Final = (
+    re.compile(
+        rf"\((?P<header>[^()]*)\)\s*(?P<op>[=<>!]+|(?:not\s+)?in\b|as\b|values\b)\s*+\w*+\s*+\(?(?P<rows>{_ROWS})",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        rf"\b(?P<op>values)\s*(?P<rows>{_ROWS})\s*\)\s*(?:as\s+)?\W?\w+\W?\((?P<header>[^()]*)\)",
+        re.IGNORECASE,
+    ),
+)
 _SECTION: Final = re.compile(r"(?m)^[ \t]*\[{1,2}([\w.-]+)\]{1,2}[ \t]*$")
 _REPLICA: Final = re.compile(
     r"(?<![\w.-])[a-z0-9](?:[a-z0-9-]{0,60}[a-z0-9])?"
@@ -66,6 +78,7 @@ def pod_owner(pod: str) -> str:
 def named_in_forms(text: str, compared: Compared) -> Iterator[str]:
     """What the text names in one of these forms; `compared` says which keys are a product's."""
     yield from _of_rows(text, compared)
+    yield from _of_compared_rows(text, compared)
     yield from _of_nodes(text, compared)
     yield from _of_steps(text, compared)
     yield from _of_pods(text)
@@ -90,6 +103,22 @@ def _of_rows(text: str, compared: Compared) -> Iterator[str]:
             own = (row[at].strip() for row in cells for at in columns if at < len(row))
             yield from (each for each in own if each)
             return
+
+
+def _of_compared_rows(text: str, compared: Compared) -> Iterator[str]:
+    for found in (each for form in _COMPARED_ROWS for each in form.finditer(text)):
+        header = [name.strip(" \"'`[]").rpartition(".")[2] for name in found["header"].split(",")]
+        columns = [at for at, name in enumerate(header) if compared(name) is not None]
+        operator = found["op"].lower()
+        is_naming = operator in ("as", "values")
+        for row in re.findall(r"\(([^()]*)\)?", found["rows"]) if columns else ():
+            cells = [cell.strip() for cell in row.split(",")]
+            places = range(len(cells)) if len(header) == 1 else columns
+            for cell in (cells[at] for at in places if at < len(cells)):
+                if re.fullmatch(_LITERAL, cell) and (is_naming or operator in _EXACT):
+                    yield cell[1:-1]
+                elif not is_naming or "'" in cell:
+                    yield ANY_PRODUCT
 
 
 def _is_word(header: list[str]) -> bool:

@@ -5,6 +5,7 @@ import bz2
 import gzip
 import json
 import lzma
+import re
 import time
 import zlib
 from collections.abc import Callable
@@ -184,6 +185,67 @@ FORMS: dict[str, Form] = {
     "a label's name and value": lambda name: {"label_name": "service", "label_value": name},
     "a field in an object": lambda name: {"dimension": {"name": "service"}, "value": name},
     "an operator over two": lambda name: {"where": {"$expr": {"$eq": ["$service", name]}}},
+    "a row in SQL": lambda name: {"sql": f"… where (service, level) = ('{name}', 'error')"},
+    "rows in SQL": lambda name: {"sql": f"… where (n, l.app) in ((1, 'web'), (2, '{name}'))"},
+    "one column of a row": lambda name: {"sql": f"… where (service) in ('web', '{name}')"},
+    "a literal called so": lambda name: {"sql": f"… join ('{name}' as service) s using (service)"},
+    "values called so": lambda name: {
+        "sql": f"with s(app) as (values ('{name}')) … l join s using (app)"
+    },
+    "values before their name": lambda name: {
+        "sql": f"… (values ('{name}', 1)) as s(app, n) using (app)"
+    },
+    "another name for a column": lambda name: {"sql": f"… service as s from l having s = '{name}'"},
+    "another name within": lambda name: {
+        "sql": f"… ( app as \"a b\", x as y, app as a from l) where a = '{name}'"
+    },
+    "a column in brackets alone": lambda name: {"sql": f"… where (service) = '{name}'"},
+    "a field and its value in a query": lambda name: {
+        "path": f"/logs?key=service&value={name}&limit=5"
+    },
+    "a field, an operator, a value in a query": lambda name: {
+        "q": f"limit=5&field=app&op=eq&value={name}"
+    },
+    "numbered filters in a query": lambda name: {
+        "path": f"/logs?f[0][key]=level&f[0][value]=error&f[1][key]=service&f[1][value]={name}"
+    },
+    "filters again and again in a query": lambda name: {
+        "q": f"key=level&value=error&key=app&value={name}"
+    },
+    "numbered keys": lambda name: {
+        "filter_key_1": "service",
+        "filter_value_1": name,
+        "filter_key_2": "level",
+    },
+    "columns and rows": lambda name: {
+        "columns": ["level", "service"],
+        "rows": [["x", "web"], ["x", name]],
+    },
+    "columns with types and rows": lambda name: {
+        "schema": [{"name": "n"}, {"name": "app"}],
+        "data": [[1, name]],
+    },
+    "columns and one row": lambda name: {
+        "fields": ["level", "service"],
+        "ops": ["=", "="],
+        "values": ["x", name],
+    },
+    "keys and values": lambda name: {"keys": ["service"], "values": [name]},
+    "names and values": lambda name: {
+        "label_names": ["env", "app"],
+        "label_values": ["prod", name],
+    },
+    "a table with its head": lambda name: {
+        "table": [["n", "level", "service"], [1, "error", name]]
+    },
+    "columns and rows in a text": lambda name: {
+        "body": json.dumps({"c": ["app"], "r": [["web"], [name]]})
+    },
+    "a pair in a text": lambda name: {"q": f'("service", "{name}")'},
+    "pairs in a text": lambda name: {"q": f"[('level', 'error'), ('service', '=', '{name}')]"},
+    "a function of two": lambda name: {
+        "q": f"and(equals(level, 'error'), equals(service, '{name}'))"
+    },
     "deep": lambda name: {"a": [{"b": [{"c": {"d": [{"product": [name]}]}}]}]},
 }
 # Of letters that are no letters once they are full-width.
@@ -265,6 +327,18 @@ WILDCARDS: list[JsonValue] = [
     {"where": {"$ne": ["$service", "checkout"]}},
     {"q": "{ service(name: $name) { logs } }"},
     {"q": 'kube_pod_info{pod=~"checkout.{1,20}"}'},
+    {"sql": "… where (service, level) in (select 'checkout', 'error')"},
+    {"sql": "… where (service, level) <> ('checkout', 'error')"},
+    {"sql": "… where (service, level) not in (('checkout', 'error'))"},
+    {"sql": "… where case service when 'checkout' then 0 else 1 end = 1"},
+    {"sql": "… where nullif(service, 'checkout') is not null"},
+    {"q": "startswith(service, 'check')"},
+    {"q": "('service', '!=', 'checkout')"},
+    {"path": "/logs?key=service&op=ne&value=checkout"},
+    {"path": "/logs?f[0][key]=service&f[0][value]=check*"},
+    {"filter_key": "service", "filter_op": "!=", "filter_value": "checkout"},
+    {"columns": ["service__ne"], "rows": [["checkout"]]},
+    {"keys": ["service"], "values": ["*"]},
 ]
 HARMLESS: list[JsonValue] = [
     {"query": "connection refused", "limit": 5},
@@ -297,6 +371,31 @@ HARMLESS: list[JsonValue] = [
     {"csv": "time,value\n1,2\n3,4", "note": "one, two\nthree, four"},
     {"q": "MATCH (h:Host {name: 'db-1'}) RETURN h", "g": "g.V().has('host', 'name', 'db-1')"},
     {"uuid": "550e8400-e29b-41d4-a716-446655440000", "sha": "9f2ab17" + "0" * 33},
+    {"columns": ["service", "message"], "order": ["asc", "desc"], "limit": 5},
+    {"group_by": ["service"], "metrics": ["cpu", "memory"], "values": ["service", "count"]},
+    {"fields": ["service", "level"], "rows": 50, "data": [], "values": None},
+    {
+        "sql": "with s(service, n) as (select service, count(*) from l group by service) select n from s"
+    },
+    {"sql": "select coalesce(service, 'none') as label, level as l from logs where l = 'error'"},
+    {
+        "q": 'label_replace(up, "service", "$1", "pod", "(.*)-.*")',
+        "flux": 'group(columns: ["app", "host"])',
+    },
+    {
+        "path": "/logs?sort=service&order=desc&value=5",
+        "sort_field": "app",
+        "sort_type": "desc",
+    },
+    {"sql": "select sum(n) from l where (level, code) in (('error', '500'), ('warn', '499'))"},
+    {
+        "metric_name": "requests",
+        "metric_value": 3,
+        "service_tier_name": "gold",
+        "user_name": "app",
+        "user_id": 5,
+    },
+    {"table": [["time", "value"], [1, 2]], "pairs": [["env", "prod"], ["level", "error"]]},
     {"image": packed(bytes(range(256))), "token": "AbCdEfGhIjKlMnOpQrStUvWx"},
 ]
 
@@ -337,6 +436,32 @@ def test_arguments_without_a_product_pass(arguments: JsonValue) -> None:
 @pytest.mark.parametrize("name", sorted(FORMS.keys() - PACKED))
 def test_full_width_letters_hide_nothing(name: str) -> None:
     assert refused(full_width(FORMS[name]("payments"))) is not None
+
+
+def with_each_word_split(value: JsonValue, by: str) -> JsonValue:
+    """The same with that character behind the first letter of every word."""
+    match value:
+        case dict():
+            return {
+                str(with_each_word_split(key, by)): with_each_word_split(each, by)
+                for key, each in value.items()
+            }
+        case list():
+            return [with_each_word_split(each, by) for each in value]
+        case str():
+            return re.sub(r"\b([a-z])(?=[a-z])", rf"\1{by}", value)
+        case _:
+            return value
+
+
+@given(
+    name=st.sampled_from(sorted(FORMS.keys() - PACKED)),
+    char=st.sampled_from(
+        "\u00ad\u034f\u061c\u115f\u180e\u200b\u200d\u2060\u3164\ufe0f\ufeff\uffa0\U000e0041"
+    ),
+)
+def test_characters_that_cannot_be_seen_hide_nothing(name: str, char: str) -> None:
+    assert refused(with_each_word_split(FORMS[name]("payments"), char)) is not None
 
 
 def test_an_unknown_name_is_refused_with_how_to_ask() -> None:
@@ -494,6 +619,16 @@ def test_a_wildcard_next_to_a_permitted_product_is_refused() -> None:
         "[app]\n",
         "app,b\n",
         "has('app',",
+        "(app,",
+        "(app) = (",
+        "(a) = ('b'), ",
+        "values ('a'), ",
+        "app as a ",
+        "('app', 'a",
+        "&key=app&value=",
+        "(app) in ",
+        "(app , ",
+        "app as a1 b",
     ],
 )
 def test_time_grows_linearly_with_the_text(unit: str) -> None:
