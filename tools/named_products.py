@@ -7,33 +7,33 @@ channel's bound refuses it.
 
 import json
 import re
-import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
-from tools.hidden_texts import plain_text, readings
+from tools.hidden_texts import readings
+from tools.product_conditions import named_in_text, plain_query
 from tools.product_forms import named_in_forms, pod_owner
+from tools.product_keys import (
+    ANYTHING,
+    DEPLOYMENTS,
+    EXACT,
+    FIELD_KEYS,
+    INEXACT,
+    PRODUCT_KEYS,
+    RUNNERS,
+    VALUE_KEYS,
+    compared,
+    is_negation,
+    plain_key,
+    run_by,
+    values_of,
+)
 from tools.product_names import ANY_PRODUCT
 
-PRODUCT_KEYS: Final = frozenset(
-    {"product", "products", "product_name", "product_id", "service", "services", "service_name",
-     "service_id", "svc", "microservice", "app", "apps", "app_name", "app_id", "application",
-     "applications", "application_name", "cloud_role_name", "component", "components", "workload"}
-)  # fmt: skip
-# Each is a product's key as the last word of a longer one, too: `resource.service.name`, `k8s-app`.
-_NOUNS: Final = frozenset(
-    {"product", "products", "productname", "service", "services", "servicename", "svc", "microservice",
-     "microservices", "app", "apps", "appname", "application", "applications", "component", "components",
-     "workload", "workloads"}
-)  # fmt: skip
-# What runs a product, and is called like it more often than not. CI has jobs and deployments too: these
-# name a product only where they hold a text, and a plain argument `job` is CI's.
-_DEPLOYMENTS: Final = frozenset({"deployment", "deployments", "deployment_name"})
 _PODS: Final = frozenset(
     {"pod", "pods", "pod_name", "pod_names", "podname", "kubernetes_pod_name", "exported_pod",
      "replicaset", "replica_set", "statefulset", "stateful_set", "daemonset", "daemon_set"}
 )  # fmt: skip
-_RUNNERS: Final = _DEPLOYMENTS | {"job", "job_name"}
 _KINDS: Final = frozenset(
     {"pod", "pods", "po", "deployment", "deployments", "deploy", "replicaset", "replicasets", "rs",
      "statefulset", "statefulsets", "sts", "daemonset", "daemonsets", "ds"}
@@ -53,109 +53,14 @@ _LISTED_VALUES: Final = frozenset(
 _PART_VALUES: Final = frozenset(
     {"value", "values", "val", "v", "eq", "equals", "term", "terms", "rhs", "right"}
 )
+_OPERATOR_KEYS: Final = frozenset({"op", "operator", "operation", "comparison", "match", "type"})
 _MOST_LISTS: Final = 400
 _PARAMETER: Final = re.compile(r"(?:\A|[?&;\s])([^=&;?\s]{1,64})=([^&;\s#]*)")
-# Words that begin a sentence rather than name a product: "the app: is it down?".
-_PROSE: Final = frozenset(
-    {"a", "an", "and", "any", "are", "as", "at", "but", "by", "can", "could", "did", "do", "does", "for",
-     "from", "has", "have", "how", "i", "if", "in", "is", "it", "its", "no", "not", "of", "on", "or", "our",
-     "please", "since", "so", "that", "the", "there", "they", "this", "to", "was", "we", "were", "what",
-     "when", "where", "which", "who", "why", "will", "with", "you"}
-)  # fmt: skip
-# Keys of an object below a product's key that only hold the value itself: {"service": {"eq": "web"}}.
-_VALUE_KEYS: Final = frozenset(
-    {"value", "values", "label_value", "tag_value", "v", "rhs", "right", "query", "name", "names", "id", "eq", "equals", "in", "is",
-     "term", "terms", "any_of"}
-)  # fmt: skip
-# Keys of one condition: {"field": "service", "op": "=", "value": "web"}.
-_FIELD_KEYS: Final = frozenset(
-    {"field", "default_field", "key", "k", "label", "label_name", "attribute", "column", "property",
-     "dimension", "name", "tag", "tag_name", "lhs", "left"}
-)  # fmt: skip
-_OPERATOR_KEYS: Final = frozenset({"op", "operator", "operation", "comparison", "match", "type"})
-_EXACT: Final = frozenset(
-    {"", "=", "==", ":", "eq", "equals", "equal", "in", "is", "term", "terms"}
-)
-_INEXACT: Final = frozenset(
-    {"!=", "<>", "=~", "!~", "~", "<", ">", "<=", ">=", "ne", "neq", "not", "nin", "like", "ilike", "rlike",
-     "regex", "regexp", "match", "matches", "prefix", "suffix", "contains", "icontains", "startswith",
-     "endswith", "gt", "gte", "lt", "lte", "wildcard", "between"}
-)  # fmt: skip
-_SUFFIXES: Final = frozenset(
-    {"name", "names", "id", "ids", "keyword", "raw", "exact", "value", "values", "eq", "equals", "in", "is",
-     "csv", "list"}
-)  # fmt: skip
-_NEGATIONS: Final = frozenset(
-    {"not", "nor", "none", "except", "without", "exclude", "excludes", "excluded", "excluding"}
-)
-_SEPARATOR: Final = r"\\?[._-]?"
-_NAMES: Final = "|".join(
-    (
-        r"app\.kubernetes\.io/(?:name|instance|component)",
-        *sorted(
-            (key.replace("_", _SEPARATOR) for key in PRODUCT_KEYS | _NOUNS | _RUNNERS),
-            key=len,
-            reverse=True,
-        ),
-    )
-)
-_QUOTED: Final = r"\([^()]*\)|\[[^\[\]]*\]|\"[^\"]*\"|'[^']*'|`[^`]*`"
-# `service="web"`, `service.name:web`, `app in ("web", api)`, `lower(service) != web` within a text.
-# After a word only quoted or bracketed values count: plain sentences hold such words as well.
-_CONDITION: Final = re.compile(
-    rf"(?<![A-Za-z0-9])(?P<name>{_NAMES})(?:\.keyword)?(?:[\"'`]?\]|[\"'`]|\[\w*\])?(?P<closed>(?:\s+as\s+\w+)?\s?\))?\s*"
-    rf"(?:(?P<op>=~|!=|!~|<>|==?|:|[<>]=?|~\*?)(?P<gap>\s*)(?P<value>{_QUOTED}|[^\s,;&|(){{}}\[\]\"']*)"
-    r"|(?<=[\s\"'`\])])(?P<word>(?:not\s+)?(?:in|eq|ne|in~|!in~?|when|has_any|has_all|like|ilike|is|has|contains|rlike|regexp|startswith|endswith|"
-    rf"matches|between|similar\s+to)(?!\w))\s*(?P<listed>{_QUOTED}|[(\[]))",
-    re.IGNORECASE,
-)
-_REVERSED: Final = re.compile(
-    rf"(?P<value>\"[^\"]*\"|'[^']*')\s*(?P<op>!=|<>|==?|~)\s*(?:\w{{1,40}}\.)?(?:{_NAMES})\b(?!\s*[=:.(~])",
-    re.IGNORECASE,
-)
-_ALIAS: Final = re.compile(
-    rf"(?<!cast\()(?<![A-Za-z0-9])(?:{_NAMES})[\"'`\]]?\s+as\s+[\"'`\[]?(\w+)", re.IGNORECASE
-)
-# `('service', 'web')`, `equals(service, "web")`, and `'web' as service`.
-_PAIR: Final = re.compile(
-    rf"(?:\b(?P<function>\w+)\s?)?\(\s*[\"'`]?(?:\w{{1,40}}\.)?(?:{_NAMES})[\"'`]?\s*,\s*"
-    rf"(?:[\"'](?P<op>[^\"'\s]{{1,12}})[\"']\s*,\s*)?(?P<value>\"[^\"]*\"|'[^']*')\s*+(?:,\s*+)?\)"
-    rf"|(?P<named>\"[^\"]*\"|'[^']*')\s+as\s+[\"'`\[]?(?:{_NAMES})\b",
-    re.IGNORECASE,
-)
-_COMPARISONS: Final = _EXACT | _INEXACT | {
-    "strpos", "instr", "position", "nullif", "starts_with", "ends_with", "filter", "where", "label", "tag"
-}  # fmt: skip
-_OPTION: Final = re.compile(rf"(?<!\S)--?(?:{_NAMES})\s+(?P<value>[^\s-]\S*)", re.IGNORECASE)
-# What may come before a name.
-_NEGATED: Final = re.compile(r"(?:(?<![\w.@-])[-!]@?|\bnot\s+\(?)[\"'`]?\Z", re.IGNORECASE)
-# `kubelet.service: failed` and `checkout-service: failed` begin log lines; `resource.service:web` compares.
-_OTHER_WORD: Final = re.compile(r"[\w.-]*[\w][.-]\Z")
-_SCOPE: Final = re.compile(
-    r"(?<![\w.-])(?:resources?|span|attributes?|labels?|tags?|fields?|metadata|k8s|_source)[.-]\Z",
-    re.IGNORECASE,
-)
-_JOINED: Final = re.compile(r"\s*(?:\|\||\+|\.\.)\s*[\w\"'$(]")  # more of the value follows
-_COMMENT: Final = re.compile(r"/\*(?:.*?\*/|.*)|--[^\n]*+", re.DOTALL)
 _SEGMENT: Final = re.compile(
     r"(?:\A|/)(?:products|services?|svc|apps|applications|components|workloads|deployments?)/(?P<value>[^/?#\s]+)",
     re.IGNORECASE,
 )
 _FILE: Final = re.compile(r"\.[A-Za-z]{1,5}\Z")
-_ANYTHING: Final = frozenset({"", "*", ".*", ".+", "^.*$", "^.+$"})
-_BEFORE_CHARS: Final = 64
-_QUOTES: Final = "\"'`() []"
-
-
-def plain_key(name: str) -> str:
-    """`service.name`, `Service-Name` and `serviceName` are all `service_name`."""
-    letters = "".join(
-        each
-        for each in unicodedata.normalize("NFKD", plain_text(name))
-        if not unicodedata.combining(each)
-    )
-    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", letters)
-    return re.sub(r"[^a-z0-9]+", "_", snake.lower()).strip("_")
 
 
 def named_products(arguments: object) -> Iterator[str]:
@@ -167,11 +72,11 @@ def named_products(arguments: object) -> Iterator[str]:
     while left:
         value, is_negated = left.pop()
         if isinstance(value, dict):
-            names = _DEPLOYMENTS if value is arguments else _RUNNERS
+            names = DEPLOYMENTS if value is arguments else RUNNERS
             found = [*_of_condition(value), *_of_keys(value), *_of_runners(value, names)]
             found += [*_of_pods(value), *_of_lists(value), *_of_parts(value.items())]
             left += [
-                (each, is_negated or _is_negation(plain_key(str(key))))
+                (each, is_negated or is_negation(plain_key(str(key))))
                 for key, each in value.items()
             ]
         elif isinstance(value, list | tuple | set | frozenset):
@@ -186,30 +91,15 @@ def named_products(arguments: object) -> Iterator[str]:
         yield from [ANY_PRODUCT] if is_negated and found else found
 
 
-def _is_negation(key: str) -> bool:
-    return not _NEGATIONS.isdisjoint(key.split("_"))
-
-
-def _compared(name: object) -> bool | None:
-    key = plain_key(name) if isinstance(name, str) else ""
-    if key in PRODUCT_KEYS:
-        return True
-    words = [word for word in key.split("_") if word not in ("kubernetes", "io")]
-    is_exact = not _is_negation(key)
-    while words and (words[-1].isdecimal() or words[-1] in _SUFFIXES | _INEXACT):
-        is_exact = words.pop() not in _INEXACT and is_exact
-    return is_exact if words and words[-1] in _NOUNS else None
-
-
 def _of_keys(value: dict[object, object]) -> Iterator[str]:
     for key, each in value.items():
         name = plain_key(str(key))
-        is_exact = _compared(name)
+        is_exact = compared(name)
         is_count = isinstance(each, int | float) and name not in PRODUCT_KEYS
         if is_exact is not None and not is_count:
-            yield from _values(each) if is_exact else [ANY_PRODUCT]
+            yield from values_of(each) if is_exact else [ANY_PRODUCT]
         elif str(key).startswith("$") and isinstance(each, list) and len(each) == 2:
-            yield from _pair(each[0], each[1:]) if name in _EXACT else _pair(f"not {each[0]}", "*")
+            yield from _pair(each[0], each[1:]) if name in EXACT else _pair(f"not {each[0]}", "*")
         elif name in _FIELD_QUERIES and isinstance(each, dict):
             yield from _of_field_query(each)
         elif name in _PATH_KEYS and isinstance(each, str):
@@ -218,21 +108,21 @@ def _of_keys(value: dict[object, object]) -> Iterator[str]:
 
 def _of_runners(value: dict[object, object], names: Collection[str]) -> Iterator[str]:
     plain = {plain_key(str(key)).removeprefix("k8s_"): each for key, each in value.items()}
-    if any(plain_key(str(plain[key])) in _RUNNERS for key in _FIELD_KEYS & plain.keys()):
-        names = _VALUE_KEYS - _FIELD_KEYS
+    if any(plain_key(str(plain[key])) in RUNNERS for key in FIELD_KEYS & plain.keys()):
+        names = VALUE_KEYS - FIELD_KEYS
     for key in plain.keys() & names:
-        yield from (_run_by(each) for each in _values(plain[key]) if each not in _ANYTHING)
+        yield from (run_by(each) for each in values_of(plain[key]) if each not in ANYTHING)
 
 
 def _of_pods(value: dict[object, object]) -> Iterator[str]:
     plain = {plain_key(str(key)).removeprefix("k8s_"): each for key, each in value.items()}
     kinds = {plain_key(str(plain[key])) for key in _KIND_KEYS & plain.keys()}
     keys = _PODS | (_OBJECT_KEYS if kinds & _KINDS else frozenset())
-    if any(plain_key(str(plain[key])) in _PODS for key in _FIELD_KEYS & plain.keys()):
-        keys |= _VALUE_KEYS - _FIELD_KEYS
+    if any(plain_key(str(plain[key])) in _PODS for key in FIELD_KEYS & plain.keys()):
+        keys |= VALUE_KEYS - FIELD_KEYS
     for key in plain.keys() & keys:
         if not isinstance(plain[key], bool | int | float):
-            yield from (pod_owner(each) for each in _values(plain[key]) if each not in _ANYTHING)
+            yield from (pod_owner(each) for each in values_of(plain[key]) if each not in ANYTHING)
 
 
 def _of_field_query(query: dict[object, object]) -> Iterator[str]:
@@ -240,8 +130,8 @@ def _of_field_query(query: dict[object, object]) -> Iterator[str]:
     fields = told.get("fields")
     named = [fields] if isinstance(fields, str) else fields
     plain = [str(each).partition("^")[0] for each in named] if isinstance(named, list) else []
-    if any(_compared(each) is not None for each in plain):
-        yield from _values(told.get("query"))
+    if any(compared(each) is not None for each in plain):
+        yield from values_of(told.get("query"))
 
 
 def _of_path(path: str) -> Iterator[str]:
@@ -251,39 +141,19 @@ def _of_path(path: str) -> Iterator[str]:
                 yield found["value"]
 
 
-def _run_by(name: str) -> str:
-    """The product that a job or a deployment runs: Loki's jobs are `namespace/name`."""
-    return name.rpartition("/")[2]
-
-
-def _values(value: object) -> Iterator[str]:
-    left = [value]
-    while left:
-        each = left.pop()
-        if isinstance(each, dict):
-            readable = all(plain_key(str(key)) in _VALUE_KEYS for key in each)
-            left.extend(each.values() if readable else [ANY_PRODUCT])
-        elif isinstance(each, list | tuple | set | frozenset):
-            left.extend(each)
-        elif isinstance(each, str):
-            yield from (name for name in re.split(r"[,;\n]", each) if name)
-        elif each is not None:
-            yield str(each)
-
-
 def _of_condition(condition: dict[object, object]) -> Iterator[str]:
     plain = {plain_key(str(key)): value for key, value in condition.items()}
-    fields = [plain[key] for key in sorted(_FIELD_KEYS & plain.keys())]
-    named = [_compared(next(_values(each), "")) for each in fields]
+    fields = [plain[key] for key in sorted(FIELD_KEYS & plain.keys())]
+    named = [compared(next(values_of(each), "")) for each in fields]
     if not any(each is not None for each in named):
         return
     for key, value in plain.items():
         if key in _OPERATOR_KEYS:
-            if str(value).strip().lower() not in _EXACT:
+            if str(value).strip().lower() not in EXACT:
                 yield ANY_PRODUCT
-        elif key in _VALUE_KEYS - _FIELD_KEYS:
-            yield from _values(value)
-        elif key not in _FIELD_KEYS and (key, value) not in (
+        elif key in VALUE_KEYS - FIELD_KEYS:
+            yield from values_of(value)
+        elif key not in FIELD_KEYS and (key, value) not in (
             ("is_regex", False),
             ("is_equal", True),
         ):
@@ -302,7 +172,7 @@ def _of_parts(pairs: Iterable[tuple[object, object]]) -> Iterator[str]:
         if word in condition or not condition:
             condition = open_at["_".join(words)] = {}
             found.append(condition)
-        if word in _FIELD_KEYS | _OPERATOR_KEYS | _PART_VALUES:
+        if word in FIELD_KEYS | _OPERATOR_KEYS | _PART_VALUES:
             condition[word] = value
     for condition in found:
         if not _PART_VALUES.isdisjoint(condition):
@@ -326,12 +196,12 @@ def _of_lists(value: dict[object, object]) -> Iterator[str]:
 def _columns(header: Sequence[object]) -> list[tuple[int, bool]]:
     """The places of the products' keys in a table's head, and whether each compares exactly."""
     names = [
-        next((each for key, each in column.items() if plain_key(str(key)) in _FIELD_KEYS), None)
+        next((each for key, each in column.items() if plain_key(str(key)) in FIELD_KEYS), None)
         if isinstance(column, dict)
         else column
         for column in header
     ]
-    found = ((at, _compared(name)) for at, name in enumerate(names))
+    found = ((at, compared(name)) for at, name in enumerate(names))
     return [(at, is_exact) for at, is_exact in found if is_exact is not None]
 
 
@@ -342,13 +212,13 @@ def _of_rows(header: Sequence[object], rows: Iterable[object]) -> Iterator[str]:
         for at, is_exact in columns:
             if at >= len(cells):
                 break
-            if _compared(cells[at]) is None:
-                yield from _values(cells[at]) if is_exact else [ANY_PRODUCT]
+            if compared(cells[at]) is None:
+                yield from values_of(cells[at]) if is_exact else [ANY_PRODUCT]
 
 
 def _of_list(items: Sequence[object]) -> Iterator[str]:
     head = items[0] if items and isinstance(items[0], list) else []
-    if len(head) != 2 or _compared(head[0]) is None:  # else it is a pair
+    if len(head) != 2 or compared(head[0]) is None:  # else it is a pair
         yield from _of_rows(head, items[1:])
     for at, item in enumerate(items):
         rest = items[at + 1 :]
@@ -359,18 +229,18 @@ def _of_list(items: Sequence[object]) -> Iterator[str]:
         operator = str(rest[0]).strip().lower()
         if item.startswith("-"):
             yield from _pair(item, rest[:1])
-        elif operator in _EXACT - {""}:
+        elif operator in EXACT - {""}:
             yield from _pair(item, rest[1:])
-        elif operator in _INEXACT and _compared(item) is not None:
+        elif operator in INEXACT and compared(item) is not None:
             yield ANY_PRODUCT
 
 
 def _pair(key: object, values: Iterable[object]) -> Iterator[str]:
-    is_exact, name = _compared(key), plain_key(str(key)).removeprefix("k8s_")
+    is_exact, name = compared(key), plain_key(str(key)).removeprefix("k8s_")
     if is_exact is not None:
-        yield from _values(list(values)) if is_exact else [ANY_PRODUCT]
-    elif name in _PODS | _DEPLOYMENTS:
-        yield from (pod_owner(each) for each in _values(list(values)) if each not in _ANYTHING)
+        yield from values_of(list(values)) if is_exact else [ANY_PRODUCT]
+    elif name in _PODS | DEPLOYMENTS:
+        yield from (pod_owner(each) for each in values_of(list(values)) if each not in ANYTHING)
 
 
 def _json(text: str) -> Sequence[object]:
@@ -399,67 +269,9 @@ def _of_encoded(text: str) -> Iterator[str]:
         inner = _json(each) if each != text else ()
         for value in inner:
             yield from named_products(value)
-        yield from _of_text(each)
-        yield from named_in_forms(each, _compared)
+        yield from named_in_text(each)
+        yield from named_in_forms(each)
         yield from _of_parts(_PARAMETER.findall(each))
-        plain = _aliased(_COMMENT.sub(" ", each))
+        plain = plain_query(each)
         if plain != each:
-            yield from _of_text(plain)
-
-
-def _aliased(text: str) -> str:
-    """With a product's key for each name that a query gives it: `service as s … where s = 'web'`."""
-    names = {found[1] for found in _ALIAS.finditer(text)}
-    return re.sub(r"\w+", lambda each: "service" if each[0] in names else each[0], text)
-
-
-def _of_text(text: str) -> Iterator[str]:
-    for found in _CONDITION.finditer(text):
-        before = text[max(0, found.start() - _BEFORE_CHARS) : found.start()]
-        operator = found["op"] or found["word"]
-        if found["closed"] and not (found["value"] or found["listed"] or "").startswith(("'", '"')):
-            continue
-        if operator == ":" and found["gap"] and found["value"].lower() in _PROSE:
-            continue
-        if plain_key(found["name"]) in _RUNNERS:
-            yield from _of_runner(
-                operator, found["value"] or found["listed"] or "", found["gap"] or ""
-            )
-            continue
-        if (
-            _NEGATED.search(before)
-            or operator.strip().lower() not in _EXACT
-            or _JOINED.match(text, found.end())
-        ):
-            yield ANY_PRODUCT
-        elif operator != ":" or not _OTHER_WORD.search(before) or _SCOPE.search(before):
-            yield from _listed(found["value"] or found["listed"] or "")
-    for found in _REVERSED.finditer(text):
-        yield from _listed(found["value"]) if found["op"] in _EXACT else [ANY_PRODUCT]
-    yield from _of_pairs(text)
-    for found in _OPTION.finditer(text):
-        yield from _listed(found["value"])
-
-
-def _of_pairs(text: str) -> Iterator[str]:
-    for found in _PAIR.finditer(text):
-        if found["named"]:
-            yield from _listed(found["named"])
-        elif (function := (found["function"] or "").lower()) in _COMPARISONS:
-            is_exact = {function, found["op"] or ""} <= _EXACT | {"filter", "where", "label", "tag"}
-            yield from _listed(found["value"]) if is_exact else [ANY_PRODUCT]
-
-
-def _of_runner(operator: str, value: str, gap: str) -> Iterator[str]:
-    """A job that is compared with anything at all narrows nothing: other conditions do."""
-    if value.strip(_QUOTES) in _ANYTHING or (operator == ":" and gap):
-        return
-    if operator.strip().lower() not in _EXACT:
-        yield ANY_PRODUCT
-    else:
-        yield from map(_run_by, _listed(value))
-
-
-def _listed(values: str) -> Iterator[str]:
-    for each in re.split(r",|\s+or\s+", values, flags=re.IGNORECASE):
-        yield each.strip(_QUOTES) or ANY_PRODUCT
+            yield from named_in_text(plain)

@@ -5,10 +5,11 @@ Each function yields the product, or `*` for what cannot be read.
 
 import csv
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
+from tools.product_keys import compared
 from tools.product_names import ANY_PRODUCT, POD_TAIL, workload_of
 
 _LITERAL: Final = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
@@ -63,8 +64,6 @@ _OWN_TAIL: Final = re.compile(rf"{re.escape(POD_TAIL)}|-(?:\[0-9\]|\\{{1,2}}d)(?
 _SHORT_TAIL: Final = re.compile(r"(?P<owner>.+)-[a-z0-9]*[0-9][a-z0-9]*-[a-z0-9]{1,10}")
 _NUMBER_TAIL: Final = re.compile(r"(?P<owner>.+)-[0-9]{1,3}")
 
-Compared = Callable[[object], bool | None]
-
 
 def pod_owner(pod: str) -> str:
     """What runs a pod, by its name; the whole name where its end is no usual one."""
@@ -75,18 +74,18 @@ def pod_owner(pod: str) -> str:
     return short["owner"] if short else name
 
 
-def named_in_forms(text: str, compared: Compared) -> Iterator[str]:
-    """What the text names in one of these forms; `compared` says which keys are a product's."""
-    yield from _of_rows(text, compared)
-    yield from _of_compared_rows(text, compared)
-    yield from _of_nodes(text, compared)
-    yield from _of_steps(text, compared)
+def named_in_forms(text: str) -> Iterator[str]:
+    """What the text names in one of these forms."""
+    yield from _of_rows(text)
+    yield from _of_compared_rows(text)
+    yield from _of_nodes(text)
+    yield from _of_steps(text)
     yield from _of_pods(text)
     if any(compared(found[1]) is not None for found in _SECTION.finditer(text)):
         yield ANY_PRODUCT
 
 
-def _of_rows(text: str, compared: Compared) -> Iterator[str]:
+def _of_rows(text: str) -> Iterator[str]:
     lines = re.split(r"\r\n|\r|\n", text.strip())
     if len(lines) < 2:
         return
@@ -105,7 +104,7 @@ def _of_rows(text: str, compared: Compared) -> Iterator[str]:
             return
 
 
-def _of_compared_rows(text: str, compared: Compared) -> Iterator[str]:
+def _of_compared_rows(text: str) -> Iterator[str]:
     for found in (each for form in _COMPARED_ROWS for each in form.finditer(text)):
         header = [name.strip(" \"'`[]").rpartition(".")[2] for name in found["header"].split(",")]
         columns = [at for at, name in enumerate(header) if compared(name) is not None]
@@ -125,7 +124,7 @@ def _is_word(header: list[str]) -> bool:
     return len(header) == 1 and re.fullmatch(r"\s*[\w.-]+\s*", header[0]) is not None
 
 
-def _of_nodes(text: str, compared: Compared) -> Iterator[str]:
+def _of_nodes(text: str) -> Iterator[str]:
     nodes = (node for node in _NODE.finditer(text) if compared(node["label"]) is not None)
     for number, node in enumerate(nodes):
         if number == _MOST_NODES:  # each costs a look at the whole text
@@ -154,7 +153,7 @@ def _of_conditions(conditions: list[re.Match[str]]) -> Iterator[str]:
         yield from values if is_read else [ANY_PRODUCT]
 
 
-def _of_steps(text: str, compared: Compared) -> Iterator[str]:
+def _of_steps(text: str) -> Iterator[str]:
     for step in _HAS.finditer(text):
         if compared(step["key"][1:-1]) is None:
             continue

@@ -12,7 +12,8 @@ from typing import Final, Protocol
 
 from pydantic import BaseModel
 
-from tools.named_products import PRODUCT_KEYS, named_products, plain_key
+from tools.named_products import named_products
+from tools.product_keys import PRODUCT_KEYS, plain_key
 from tools.product_mentions import mentioned
 from tools.product_names import ANY_PRODUCT
 
