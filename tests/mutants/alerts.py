@@ -13,7 +13,7 @@ ALERT_MUTANTS = (
         "posted = await self._surface.open_alerts(thread, place, may_be_there=tried)",
         "posted = await self._surface.open_alerts(thread, place, may_be_there=False)",
         (
-            f"{_THREADS}test_after_a_failure_there_is_one_message_and_one_turn",
+            f"{_THREADS}test_a_failure_leads_to_one_message_and_one_turn",
             f"{_KILL}test_a_restart_after_a_kill_finishes_the_alert",
         ),
     ),
@@ -31,7 +31,7 @@ ALERT_MUTANTS = (
         "where(this).values(thread_ts=ts)",
         (
             f"{_STORE}test_the_first_message_stays_the_threads_and_is_found_by_its_place",
-            f"{_THREADS}test_a_process_that_was_frozen_takes_its_second_message_back",
+            f"{_THREADS}test_a_frozen_process_deletes_its_duplicate_message",
         ),
     ),
     Mutant(
@@ -39,6 +39,6 @@ ALERT_MUTANTS = (
         "bot/alerts/threads.py",
         '        except TimeoutError:\n            log.warning("alerts.thread.in_doubt", thread=thread.id)\n            return\n',
         '        except (TimeoutError, StorageUnavailable):\n            log.warning("alerts.thread.in_doubt", thread=thread.id)\n',
-        (f"{_THREADS}test_after_a_failure_there_is_one_message_and_one_turn[the start fails]",),
+        (f"{_THREADS}test_a_failure_leads_to_one_message_and_one_turn[the start fails]",),
     ),
 )

@@ -186,7 +186,7 @@ MUTANTS = (
         "bot/engine/journal.py",
         "        if past.is_over:\n            return None\n",
         "",
-        (f"{_ENGINE}test_a_turn_that_left_its_thread_as_its_process_died_is_over[sqlite]",),
+        (f"{_ENGINE}test_a_turn_that_left_its_thread_during_a_crash_is_over[sqlite]",),
     ),
     Mutant(
         "rows wait for a step that is over",
@@ -203,7 +203,7 @@ MUTANTS = (
         "bot/engine/lease.py",
         "self._known = {version, *earlier.versions}",
         "self._known = {version}",
-        (f"{_ENGINE}test_turns_of_releases_before_are_carried_on[postgresql-kortex-2-dead]",),
+        (f"{_ENGINE}test_turns_of_earlier_releases_are_continued[postgresql-kortex-2-dead]",),
     ),
     Mutant(
         "a turn of the release before remembers as this one does",
@@ -212,7 +212,7 @@ MUTANTS = (
         "history_tokens=int(str(kept[10])) if len(kept) > 10 else 24_000,",
         (
             "tests/unit/bot/chat/test_history.py::"
-            "test_a_turn_goes_on_as_the_release_that_began_it_remembers[10-0-4]",
+            "test_a_turn_continues_with_the_history_of_the_release_that_began_it[10-0-4]",
         ),
     ),
     Mutant(
@@ -222,7 +222,7 @@ MUTANTS = (
         "while count <= at and held > least:",
         (
             "tests/unit/bot/chat/test_earlier_results.py::"
-            "test_the_newest_goes_along_however_large_it_is",
+            "test_the_newest_result_is_included_at_any_size",
         ),
     ),
     Mutant(
@@ -231,7 +231,7 @@ MUTANTS = (
         "is_kept = result is None or result.name in _CANNOT_BE_CALLED_AGAIN",
         "is_kept = result is None",
         (
-            "tests/unit/bot/chat/test_earlier_results.py::test_what_cannot_be_called_again_stays"
+            "tests/unit/bot/chat/test_earlier_results.py::test_a_result_that_cannot_be_read_again_stays"
             "[core__propose_action]",
         ),
     ),
@@ -242,7 +242,7 @@ MUTANTS = (
         'name="turn", max_recovery_attempts=5',
         (
             f"{_ENGINE}"
-            "test_six_kills_at_six_boundaries_lose_neither_the_turn_nor_who_waits_behind_it[sqlite]",
+            "test_six_kills_at_six_boundaries_lose_neither_the_turn_nor_its_successors[sqlite]",
         ),
     ),
     Mutant(
@@ -253,7 +253,7 @@ MUTANTS = (
         (
             f"{_TICKETS}test_deaths_are_counted_while_no_step_is_finished[sqlite]",
             f"{_ENGINE}"
-            "test_six_kills_at_six_boundaries_lose_neither_the_turn_nor_who_waits_behind_it[sqlite]",
+            "test_six_kills_at_six_boundaries_lose_neither_the_turn_nor_its_successors[sqlite]",
         ),
     ),
     Mutant(
@@ -261,7 +261,7 @@ MUTANTS = (
         "bot/engine/journal.py",
         ">= DEATHS_ALONE",
         "< 0",
-        (f"{_ENGINE}test_a_step_that_ended_its_process_four_times_is_given_up_by_name[sqlite]",),
+        (f"{_ENGINE}test_a_step_that_killed_its_process_four_times_is_abandoned_by_name[sqlite]",),
     ),
     Mutant(
         "a crash counts for every turn in flight",
@@ -275,10 +275,7 @@ MUTANTS = (
         "bot/engine/queue.py",
         "            await self._turns.acquire()\n            held = True\n",
         "            held = False\n",
-        (
-            "tests/unit/bot/engine/test_trials.py::"
-            "test_suspects_begin_one_after_the_other_as_each_gets_on",
-        ),
+        ("tests/unit/bot/engine/test_trials.py::test_suspects_start_one_after_the_other",),
     ),
     Mutant(
         "a turn that waited for its trial counts the death of the process",
@@ -309,21 +306,21 @@ MUTANTS = (
         "bot/engine/engine.py",
         "                await self._tickets.hand_over(self.executor_id)\n            await self._sign_off",
         "                pass\n            await self._sign_off",
-        (f"{_ENGINE}test_a_turn_that_is_handed_over_is_not_given_up",),
+        (f"{_ENGINE}test_a_handed_over_turn_is_not_abandoned",),
     ),
     Mutant(
         "a process leaves before what has ended is on record",
         "bot/engine/engine.py",
         "        await self._running.recorded(HAND_OVER_S)\n",
         "",
-        (f"{_ENGINE}test_what_has_ended_is_on_record_as_ended_before_its_process_leaves",),
+        (f"{_ENGINE}test_ended_turns_are_recorded_before_their_process_leaves",),
     ),
     Mutant(
         "turns of another version are waited for",
         "bot/engine/stranded.py",
         "            await DBOS.cancel_workflows_async(lost)",
         "            pass",
-        (f"{_ENGINE}test_turns_of_a_version_that_no_one_knows_are_ended_with_a_word[sqlite-up]",),
+        (f"{_ENGINE}test_turns_of_an_unknown_version_are_ended_with_a_message[sqlite-up]",),
     ),
     Mutant(
         "turns of another version are ended though a process knows them",
@@ -332,7 +329,7 @@ MUTANTS = (
         "            pass",
         (
             f"{_ENGINE}"
-            "test_turns_of_another_version_are_left_to_a_process_that_knows_it[the-same-postgresql]",
+            "test_turns_of_another_version_are_left_to_a_process_of_that_version[the-same-postgresql]",
         ),
     ),
     Mutant(
@@ -343,7 +340,7 @@ MUTANTS = (
         "        known = [each.workflow_id for each in pending]",
         (
             f"{_ENGINE}"
-            "test_turns_of_another_version_are_left_to_a_process_that_knows_it[the-same-postgresql]",
+            "test_turns_of_another_version_are_left_to_a_process_of_that_version[the-same-postgresql]",
         ),
     ),
     Mutant(
@@ -351,7 +348,7 @@ MUTANTS = (
         "bot/engine/stranded.py",
         "            if each.is_open or not each.is_told:",
         "            if each.is_told:",
-        (f"{_ENGINE}test_turns_of_a_version_that_no_one_knows_are_ended_with_a_word[sqlite-up]",),
+        (f"{_ENGINE}test_turns_of_an_unknown_version_are_ended_with_a_message[sqlite-up]",),
     ),
     Mutant(
         "a replay is told as it was the first time",
@@ -369,14 +366,14 @@ MUTANTS = (
         "bot/engine/queue.py",
         "key=lambda each: (each.ask.ts, each.ask.turn_id)).woken.set()",
         "key=lambda each: (each.ask.ts, each.ask.turn_id)).woken.clear()",
-        (f"{_ORDER}test_who_leaves_wakes_the_next_and_no_one_else[sqlite]",),
+        (f"{_ORDER}test_a_leaving_turn_wakes_only_the_next_one[sqlite]",),
     ),
     Mutant(
         "nobody hears of a turn that ended on another replica",
         "bot/engine/queue.py",
         "blocked = await self._tickets.blocked(self._owner)",
         "blocked = set(self._waiting)",
-        (f"{_ORDER}test_who_leaves_on_another_replica_is_noticed[sqlite]",),
+        (f"{_ORDER}test_a_turn_that_leaves_on_another_replica_is_noticed[sqlite]",),
     ),
     Mutant(
         "a resumed turn does not look for the message it has posted",
@@ -420,7 +417,9 @@ MUTANTS = (
         "bot/engine/workflows.py",
         "await asyncio.shield(self._join(name, begin, background))",
         "self._join(name, begin, background) and None",
-        ("tests/unit/bot/engine/test_starts.py::test_everybody_who_asked_is_reported_a_failure",),
+        (
+            "tests/unit/bot/engine/test_starts.py::test_every_caller_of_a_failed_start_gets_the_failure",
+        ),
     ),
     Mutant(
         "what an earlier release accepted and did not start is forgotten",
@@ -428,9 +427,8 @@ MUTANTS = (
         "            await self.start_turn(ask)\n",
         "            pass\n",
         (
-            f"{_ENGINE}"
-            "test_what_an_earlier_release_accepted_is_begun_by_who_comes_next_six_times_killed",
-            f"{_ENGINE}test_what_a_process_of_an_earlier_release_left_is_begun_at_the_second_look",
+            f"{_ENGINE}test_a_turn_accepted_by_an_earlier_release_starts_after_six_kills",
+            f"{_ENGINE}test_a_turn_left_by_an_earlier_release_starts_at_the_second_check",
         ),
     ),
     Mutant(
@@ -477,21 +475,21 @@ MUTANTS = (
         "bot/store/replicas.py",
         "    return bool(await connection.scalar(free))",
         "    return True",
-        (f"{_TAKE_OVER}test_a_late_beat_moves_nothing_while_the_process_is_there",),
+        (f"{_TAKE_OVER}test_a_late_heartbeat_of_a_live_process_moves_nothing",),
     ),
     Mutant(
         "all that a dead replica left goes to one survivor at once",
         "bot/engine/lease.py",
         "await self._hand_on(dead, left.known[:AT_ONCE], len(left.known))",
         "await self._hand_on(dead, left.known, len(left.known))",
-        (f"{_TAKE_OVER}test_the_work_of_a_dead_one_goes_on_in_small_parts_and_all_of_it",),
+        (f"{_TAKE_OVER}test_the_work_of_a_dead_replica_is_taken_over_in_small_batches",),
     ),
     Mutant(
         "a replica that woke up loses the rest of its work",
         "bot/store/replicas.py",
         "return await _rewritten(connection, replica, replicas.c.beat == claimed)",
         "return await _rewritten(connection, replica, sa.true())",
-        (f"{_TAKE_OVER}test_one_that_wakes_up_keeps_what_it_still_has",),
+        (f"{_TAKE_OVER}test_a_replica_that_wakes_up_keeps_its_remaining_work",),
     ),
     Mutant(
         "a replica that stood still goes on as if nothing had been",
@@ -542,7 +540,7 @@ MUTANTS = (
         "        await commit\n",
         (
             "tests/unit/bot/store/test_postgresql.py::"
-            "test_a_commit_that_the_server_is_working_on_completes_when_its_caller_is_cancelled",
+            "test_a_commit_in_progress_completes_when_its_caller_is_cancelled",
         ),
     ),
     Mutant(
@@ -550,10 +548,7 @@ MUTANTS = (
         "bot/store/engines.py",
         "        await driver.rollback()\n",
         "        pass\n",
-        (
-            "tests/unit/bot/store/test_database.py::"
-            "test_a_statement_that_takes_too_long_holds_up_no_one",
-        ),
+        ("tests/unit/bot/store/test_database.py::test_a_slow_statement_delays_no_one",),
     ),
     *GUARD_MUTANTS,
     *STREAM_MUTANTS,

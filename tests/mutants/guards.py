@@ -50,8 +50,8 @@ GUARD_MUTANTS = (
         "if row.four_eyes and row.asked_by.user in voters:",
         "if False:",
         (
-            f"{_VOTES}test_four_eyes_counts_no_vote_of_the_asker",
-            f"{_GUARDS}test_four_eyes_declared_after_the_card_still_hold",
+            f"{_VOTES}test_four_eyes_ignores_the_askers_vote",
+            f"{_GUARDS}test_four_eyes_declared_after_the_card_still_applies",
         ),
     ),
     Mutant(
@@ -59,35 +59,35 @@ GUARD_MUTANTS = (
         "bot/domain/proposal.py",
         "if row.four_eyes and row.asked_by.user in voters:",
         "if row.four_eyes and row.asked_by.user == row.decided_by:",
-        (f"{_VOTES}test_four_eyes_counts_no_vote_of_the_asker",),
+        (f"{_VOTES}test_four_eyes_ignores_the_askers_vote",),
     ),
     Mutant(
         "guard: four eyes as the card said, not as declared since",
         "bot/actions/guards.py",
         "four_eyes = row.four_eyes or rule.four_eyes",
         "four_eyes = row.four_eyes",
-        (f"{_GUARDS}test_four_eyes_declared_after_the_card_still_hold",),
+        (f"{_GUARDS}test_four_eyes_declared_after_the_card_still_applies",),
     ),
     Mutant(
         "guard: whoever edits is not the asker of what they edited",
         "bot/actions/revise.py",
         "        asked_by=Person(row.place.team, UserId(decision.by)),\n",
         "",
-        (f"{_REVISE}test_anyone_who_edits_under_four_eyes_is_the_asker",),
+        (f"{_REVISE}test_an_editor_under_four_eyes_counts_as_the_asker",),
     ),
     Mutant(
         "guard: approvals count presses, not people",
         "bot/domain/proposal.py",
         "if len(voters) < row.approvals:",
         "if len(row.votes) + 1 < row.approvals:",
-        (f"{_VOTES}test_what_counts_is_people_not_presses",),
+        (f"{_VOTES}test_people_are_counted_and_not_presses",),
     ),
     Mutant(
         "guard: approvals as the card said, not as declared since",
         "bot/actions/guards.py",
         "approvals = max(row.approvals, rule.approvals)",
         "approvals = row.approvals",
-        (f"{_VOTES}test_an_action_that_wants_more_since_the_card_was_posted_is_not_run",),
+        (f"{_VOTES}test_an_action_with_more_required_votes_since_the_card_is_not_run",),
     ),
     Mutant(
         "guard: a vote too few decides",
@@ -116,7 +116,7 @@ GUARD_MUTANTS = (
         "bot/actions/guards.py",
         'return Judgement(await self._freeze.refusal(row.action, row.product) or "")',
         "return Judgement()",
-        (f"{_GUARDS}test_a_freeze_after_the_confirmation_stops_the_order",),
+        (f"{_GUARDS}test_a_freeze_after_the_confirmation_stops_the_dispatch",),
     ),
     Mutant(
         "guard: the freeze is not asked once more when the target was read",
@@ -124,7 +124,7 @@ GUARD_MUTANTS = (
         "            (self._freeze.name, self._freeze.judge),\n",
         "",
         (
-            f"{_GUARDS}test_a_freeze_while_the_intent_is_written_stops_the_order_too",
+            f"{_GUARDS}test_a_freeze_while_the_intent_is_written_stops_the_dispatch",
             f"{_TARGET}test_a_freeze_while_the_target_is_read_still_refuses",
         ),
     ),
@@ -133,21 +133,21 @@ GUARD_MUTANTS = (
         "bot/domain/freeze.py",
         "for back in (0, 1):",
         "for back in (0,):",
-        (f"{_QUIET}test_quiet_hours_hold_by_the_wall_clock",),
+        (f"{_QUIET}test_quiet_hours_follow_the_wall_clock",),
     ),
     Mutant(
         "guard: quiet hours are read in UTC, whatever their zone",
         "bot/domain/freeze.py",
         "local = at.astimezone(self.zone).replace(tzinfo=None)",
         "local = at.replace(tzinfo=None)",
-        (f"{_QUIET}test_quiet_hours_hold_by_the_wall_clock",),
+        (f"{_QUIET}test_quiet_hours_follow_the_wall_clock",),
     ),
     Mutant(
         "guard: a freeze window holds no longer than it begins",
         "bot/domain/freeze.py",
         "self.begins <= at < self.ends",
         "self.begins == at",
-        (f"{_QUIET}test_a_window_holds_its_actions_and_products_only",),
+        (f"{_QUIET}test_a_window_applies_only_to_its_actions_and_products",),
     ),
     # How often.
     Mutant(
@@ -155,7 +155,7 @@ GUARD_MUTANTS = (
         "bot/actions/guards.py",
         "if count < limit.count + allowed_before:",
         "if count <= limit.count + allowed_before:",
-        (f"{_GUARDS}test_the_rate_is_per_action_and_product_and_comes_back_with_time",),
+        (f"{_GUARDS}test_the_rate_limit_is_per_action_and_product_and_recovers",),
     ),
     Mutant(
         "guard: the rate counts every product together",
@@ -213,7 +213,7 @@ GUARD_MUTANTS = (
         "            now = await self._target.fingerprint(subject.action, row)\n"
         "        except TargetUnread:\n"
         "            return PASSED\n",
-        (f"{_TARGET}test_a_target_that_cannot_be_read_is_neither_proposed_nor_run",),
+        (f"{_TARGET}test_an_unreadable_target_is_neither_proposed_nor_run",),
     ),
     # By which rules.
     Mutant(
@@ -223,7 +223,7 @@ GUARD_MUTANTS = (
         "            each.put_in_force()\n",
         "        for each in prepared.values():\n            each.put_in_force()\n"
         "        await self._record(told)\n",
-        (f"{_RELOAD}test_without_its_row_nothing_is_put_in_force",),
+        (f"{_RELOAD}test_without_its_audit_row_nothing_is_applied",),
     ),
     Mutant(
         "guard: a rule of reflexes.toml may do without approval",
@@ -232,7 +232,7 @@ GUARD_MUTANTS = (
         "if False:",
         (
             "tests/unit/bot/settings/test_reflexes.py::"
-            "test_what_a_rule_may_not_say_is_refused_with_its_line",
+            "test_an_invalid_rule_is_refused_with_its_line",
         ),
     ),
 )

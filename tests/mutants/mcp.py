@@ -89,6 +89,6 @@ MCP_MUTANTS = (
         "adapters/mcp/accepted_definitions.py",
         "return found if found.sha256() == sha256 else None",
         "return found",
-        (f"{_REPORT}test_a_file_that_was_tampered_with_shows_no_false_past",),
+        (f"{_REPORT}test_a_manipulated_file_shows_no_false_history",),
     ),
 )

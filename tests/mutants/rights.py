@@ -15,7 +15,7 @@ RIGHTS_MUTANTS = (
         "bot/domain/channel.py",
         "        return narrowest(rules)\n",
         '        channel_name = "unknown"\n',
-        (f"{_STANDING}test_a_channel_without_a_name_uses_what_every_channel_may_and_is_reported",),
+        (f"{_STANDING}test_an_unnamed_channel_uses_the_common_tools_and_is_reported",),
     ),
     Mutant(
         "rights: the star is direct messages too",

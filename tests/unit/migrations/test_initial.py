@@ -53,7 +53,7 @@ def _differences(connection: sa.Connection) -> list[object]:
     return list(compare_metadata(context, metadata))
 
 
-async def test_the_head_is_what_the_code_expects(empty_url: str) -> None:
+async def test_the_head_is_the_one_the_code_expects(empty_url: str) -> None:
     await schema.migrate(empty_url)
     database = await Database.open(empty_url)
     async with reading(database) as connection:
@@ -99,7 +99,7 @@ def _scripts() -> ScriptDirectory:
     return ScriptDirectory.from_config(_config())
 
 
-def test_there_is_one_line_of_revisions() -> None:
+def test_revisions_form_one_line() -> None:
     assert _scripts().get_heads() == [schema.head()]
     found = [script.revision for script in _scripts().walk_revisions()]
     assert found == list(schema.revisions())

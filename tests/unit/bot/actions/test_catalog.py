@@ -67,7 +67,7 @@ COUNTED = read(count_url="https://c.example/{product}/{params.a}")
         (declared(endpoint=Endpoint("https://c.example/", status_url="nope")), "status_url"),
     ],
 )
-def test_a_declaration_that_cannot_work_is_refused_at_start(rule: ActionRule, key: str) -> None:
+def test_an_unworkable_declaration_is_refused_at_start(rule: ActionRule, key: str) -> None:
     with pytest.raises(CatalogError) as caught:
         ActionCatalog([rule])
 
@@ -87,7 +87,7 @@ def test_a_rate_limit_is_a_count_in_a_window(text: str, limit: RateLimit) -> Non
     assert RateLimit.parse(text) == limit
 
 
-def test_globs_decide_what_is_offered() -> None:
+def test_globs_decide_which_actions_are_offered() -> None:
     catalog = ActionCatalog([ROLLBACK, SCALE])
 
     assert [a.rule.name for a in catalog.offered("shop-web")] == ["rollback-deploy", "scale"]
@@ -95,7 +95,7 @@ def test_globs_decide_what_is_offered() -> None:
 
 
 @pytest.mark.parametrize("action", ["restart", "scale"])
-def test_what_does_not_exist_is_answered_with_what_does(action: str) -> None:
+def test_an_unknown_action_lists_the_known_ones(action: str) -> None:
     catalog = ActionCatalog([declared(params_schema=STRICT), SCALE])
 
     with pytest.raises(InvalidArguments) as caught:
@@ -105,7 +105,7 @@ def test_what_does_not_exist_is_answered_with_what_does(action: str) -> None:
     assert "hosts: integer (at once), optional" in caught.value.message
 
 
-def test_a_product_without_actions_is_told_so() -> None:
+def test_a_product_without_actions_is_refused() -> None:
     with pytest.raises(InvalidArguments, match="No action may be proposed for checkout"):
         ActionCatalog([SCALE]).find("restart", "checkout")
 
@@ -126,7 +126,7 @@ def test_a_product_is_one_plain_name(product: str) -> None:
         ({"version": "v1", "force": True}, "contains a name that is not declared"),
     ],
 )
-def test_params_that_do_not_fit_are_named_without_their_values(
+def test_invalid_params_are_named_without_their_values(
     params: dict[str, object], said: str
 ) -> None:
     catalog = ActionCatalog([declared(params_schema=STRICT)])
@@ -140,7 +140,7 @@ def test_params_that_do_not_fit_are_named_without_their_values(
     assert "It takes: version: " in caught.value.message
 
 
-def test_what_the_schema_does_not_mention_is_refused_unless_it_says_otherwise() -> None:
+def test_undeclared_params_are_refused_unless_the_schema_allows_them() -> None:
     closed = ParamsSchema({"properties": {"a": {}}})
     opened = ParamsSchema({"properties": {"a": {}}, "additionalProperties": True})
 
@@ -148,7 +148,7 @@ def test_what_the_schema_does_not_mention_is_refused_unless_it_says_otherwise() 
     assert not opened.problems({"b": 1})
 
 
-def test_many_problems_are_cut() -> None:
+def test_the_list_of_problems_is_limited() -> None:
     many: dict[str, JsonValue] = {f"p{n}": {"type": "string"} for n in range(50)}
 
     found = ParamsSchema({"properties": many}).problems(dict.fromkeys(many, 1))
@@ -156,7 +156,7 @@ def test_many_problems_are_cut() -> None:
     assert len(found) == MAX_PROBLEMS
 
 
-def test_a_hostile_value_meets_a_linear_pattern() -> None:
+def test_a_hostile_value_is_matched_in_linear_time() -> None:
     schema = ParamsSchema({"properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}})
 
     assert schema.problems({"a": "a" * 50_000 + "!"})

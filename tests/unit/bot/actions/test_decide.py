@@ -39,7 +39,7 @@ async def test_a_confirmed_proposal_is_sent_once_with_what_the_card_showed() -> 
     assert "succeeded" in world.wall.words()[0]
 
 
-async def test_everything_is_on_the_trail_before_it_happens() -> None:
+async def test_everything_is_audited_before_it_happens() -> None:
     world = World()
     row = await world.proposed()
 
@@ -81,7 +81,7 @@ async def test_a_rejection_keeps_its_reason_and_sends_nothing() -> None:
 
 
 @pytest.mark.parametrize("winner", [confirm, reject])
-async def test_the_loser_is_reported_privately_who_won_and_is_on_the_trail(winner: object) -> None:
+async def test_the_loser_learns_privately_who_won_and_is_audited(winner: object) -> None:
     world = World()
     row = await world.proposed()
     await world.carry(row, winner(row))  # type: ignore[operator]
@@ -110,7 +110,7 @@ async def test_confirm_and_reject_at_once_have_one_winner() -> None:
     assert world.wall.shown(row.id).state is world.row(row.id).state
 
 
-async def test_a_press_past_the_time_expires_it_and_says_so() -> None:
+async def test_a_press_after_the_expiry_expires_the_proposal_and_says_so() -> None:
     world = World()
     row = await world.proposed()
     world.later(minutes=10)
@@ -123,7 +123,7 @@ async def test_a_press_past_the_time_expires_it_and_says_so() -> None:
     assert "expired at 12:10" in world.wall.whispers[0][1]
 
 
-async def test_an_expiry_that_comes_early_changes_nothing() -> None:
+async def test_an_early_expiry_changes_nothing() -> None:
     world = World()
     row = await world.proposed()
 
@@ -133,7 +133,7 @@ async def test_an_expiry_that_comes_early_changes_nothing() -> None:
     assert world.wall.whispers == []
 
 
-async def test_a_proposal_that_does_not_exist_is_passed_over() -> None:
+async def test_an_unknown_proposal_is_skipped() -> None:
     world = World()
     row = await world.proposed()
 
@@ -153,7 +153,7 @@ async def test_the_logs_of_a_decision_name_the_turn_that_proposed_it() -> None:
     assert (named["turn"], named["session"]) == (row.turn_id, row.session_id)
 
 
-async def test_a_row_whose_arguments_were_changed_is_not_sent() -> None:
+async def test_a_row_with_changed_arguments_is_not_sent() -> None:
     world = World()
     row = await world.proposed()
     world.store.rows[row.id] = replace(world.row(row.id), params='{"version":"v1"}')
@@ -173,7 +173,7 @@ async def test_a_row_whose_arguments_were_changed_is_not_sent() -> None:
         (ControlAnswer(AnswerKind.NOT_SENT, "cannot be reached"), S.FAILED),
     ],
 )
-async def test_a_refusal_is_a_failure_and_nothing_is_asked(
+async def test_a_refusal_is_a_failure_without_a_status_request(
     answer: ControlAnswer, state: ProposalState
 ) -> None:
     world = World(control=FakeControlPlane(answer))
@@ -186,7 +186,7 @@ async def test_a_refusal_is_a_failure_and_nothing_is_asked(
     assert world.control.asked == []
 
 
-async def test_a_lost_answer_is_settled_by_asking() -> None:
+async def test_a_lost_answer_is_resolved_by_a_status_request() -> None:
     running = ControlAnswer(AnswerKind.RUNNING, "status lookup says running", 200)
     world = World(control=FakeControlPlane(LOST, [running, LOST]))
     row = await world.proposed()
@@ -197,7 +197,7 @@ async def test_a_lost_answer_is_settled_by_asking() -> None:
     assert world.row(row.id).state is S.SUCCEEDED
 
 
-async def test_a_lost_answer_that_no_one_can_settle_is_unknown_and_says_what_to_check() -> None:
+async def test_an_unresolved_answer_is_unknown_and_says_what_to_check() -> None:
     world = World(control=FakeControlPlane(LOST, [LOST] * 3))
     row = await world.proposed()
 
@@ -208,7 +208,7 @@ async def test_a_lost_answer_that_no_one_can_settle_is_unknown_and_says_what_to_
     assert "check the target" in world.wall.words()[0]
 
 
-async def test_without_a_status_url_nothing_is_asked() -> None:
+async def test_without_a_status_url_nothing_is_requested() -> None:
     silent = replace(ROLLBACK, endpoint=replace(ROLLBACK.endpoint, status_url=""))
     world = World(rules=(silent,), control=FakeControlPlane(LOST))
     row = await world.proposed()
@@ -245,7 +245,7 @@ async def test_an_answer_that_cannot_be_redacted_is_withheld() -> None:
     assert "hidden" in world.row(row.id).outcome
 
 
-async def test_a_thread_that_is_gone_does_not_stop_the_dispatch() -> None:
+async def test_a_deleted_thread_does_not_stop_the_dispatch() -> None:
     world = World()
     row = await world.proposed()
     world.wall.failures = [SurfaceGone()] * 10
@@ -255,7 +255,7 @@ async def test_a_thread_that_is_gone_does_not_stop_the_dispatch() -> None:
     assert world.row(row.id).state is S.SUCCEEDED
 
 
-async def test_a_card_that_slack_refuses_for_a_moment_ends_truthful() -> None:
+async def test_a_card_that_slack_refuses_briefly_ends_correct() -> None:
     world = World()
     row = await world.proposed()
     world.wall.failures = [SurfaceFailed("ratelimited", retryable=True)] * 2
@@ -265,7 +265,7 @@ async def test_a_card_that_slack_refuses_for_a_moment_ends_truthful() -> None:
     assert world.wall.shown(row.id).state is S.SUCCEEDED
 
 
-async def test_a_process_that_froze_in_its_edit_does_not_leave_a_stale_card() -> None:
+async def test_a_process_that_froze_during_its_edit_leaves_no_stale_card() -> None:
     world = World()
     row = await world.proposed()
     gate = world.wall.gate = asyncio.Event()
@@ -281,7 +281,7 @@ async def test_a_process_that_froze_in_its_edit_does_not_leave_a_stale_card() ->
     assert world.wall.shown(row.id).outcome == "changed meanwhile"
 
 
-async def test_a_card_that_is_true_is_not_edited_by_those_who_lost() -> None:
+async def test_losers_do_not_edit_a_correct_card() -> None:
     world = World()
     row = await world.proposed()
     await world.carry(row, confirm(row))
@@ -293,7 +293,7 @@ async def test_a_card_that_is_true_is_not_edited_by_those_who_lost() -> None:
     assert len(world.wall.cards[row.id]) == edits
 
 
-async def test_a_card_whose_place_was_gone_is_true_once_it_is_back() -> None:
+async def test_a_card_in_a_lost_channel_is_correct_once_it_returns() -> None:
     world = World()
     row = await world.proposed()
     world.wall.failures = [SurfaceGone("not_in_channel")] * 4
@@ -314,7 +314,7 @@ async def test_a_card_whose_place_was_gone_is_true_once_it_is_back() -> None:
         (ControlAnswer(AnswerKind.FAILED, "no"), S.FAILED),
     ],
 )
-async def test_an_end_that_could_not_be_told_is_reported_once_the_platform_is_open_again(
+async def test_an_end_during_a_platform_outage_is_reported_afterwards(
     answer: ControlAnswer, state: ProposalState
 ) -> None:
     world = World(control=FakeControlPlane(answer))
@@ -331,7 +331,7 @@ async def test_an_end_that_could_not_be_told_is_reported_once_the_platform_is_op
     assert list(world.wall.lines) == [f"{row.id}:outcome"]
 
 
-async def test_a_card_that_someone_deleted_is_left_alone() -> None:
+async def test_a_deleted_card_is_left_alone() -> None:
     world = World()
     row = await world.proposed()
     world.wall.failures = [MessageGone("message_not_found")]
@@ -356,16 +356,16 @@ def _ticks_of(answer: ControlAnswer, settled: int) -> int:
     return asyncio.run(count())
 
 
-DONE_TICKS = 76  # a little more than a confirmation has; `test_the_moments_are_all_tried` holds it
+DONE_TICKS = 76  # a little more than a confirmation has; `test_every_kill_point_is_tried` holds it
 
 
-def test_the_moments_are_all_tried() -> None:
+def test_every_kill_point_is_tried() -> None:
     assert _ticks_of(FakeControlPlane().answer, 0) < DONE_TICKS
 
 
 @pytest.mark.parametrize("second", [None, 0, 3, 11])
 @pytest.mark.parametrize("moment", range(DONE_TICKS))
-async def test_kill_at_any_moment_sends_at_most_once_and_ends_in_the_truth(
+async def test_a_kill_at_any_point_sends_at_most_once_and_ends_correct(
     moment: int, second: int | None
 ) -> None:
     world = World()
@@ -385,7 +385,7 @@ async def test_kill_at_any_moment_sends_at_most_once_and_ends_in_the_truth(
 
 
 @pytest.mark.parametrize("moment", range(DONE_TICKS))
-async def test_kill_at_any_moment_without_a_status_url_never_claims_what_is_not_known(
+async def test_a_kill_without_a_status_url_never_claims_an_unknown_outcome(
     moment: int,
 ) -> None:
     silent = replace(ROLLBACK, endpoint=replace(ROLLBACK.endpoint, status_url=""))
@@ -413,7 +413,7 @@ async def test_two_processes_that_both_believe_they_won_send_once() -> None:
     assert len(world.control.posts) == 1
 
 
-async def test_a_guard_that_refuses_ends_in_failed_with_its_words_on_card_and_thread() -> None:
+async def test_a_refusing_guard_ends_in_failed_with_its_reason_on_card_and_thread() -> None:
     world = World()
     first = await world.proposed(replace(DRAFT, action="scale", product="shop-web"), 1)
     other = replace(DRAFT, action="scale", product="shop-web", params={"version": "v40"})

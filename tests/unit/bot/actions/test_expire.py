@@ -9,7 +9,7 @@ from tests.fakes.workflows import RecordingWorkflows
 from tests.fixtures_actions import World, another
 
 
-async def test_only_what_is_due_is_started_with_the_clocks_own_key() -> None:
+async def test_only_due_proposals_are_expired_with_the_clocks_key() -> None:
     world = World()
     early = await world.proposed(another(1), 1)
     world.later(minutes=5)
@@ -26,7 +26,7 @@ async def test_only_what_is_due_is_started_with_the_clocks_own_key() -> None:
     assert decision.key == f"{early.id}:expired"
 
 
-async def test_two_sweeps_ask_for_the_same_decision() -> None:
+async def test_two_sweeps_request_the_same_decision() -> None:
     world = World()
     await world.proposed()
     world.later(minutes=10)
@@ -39,7 +39,7 @@ async def test_two_sweeps_ask_for_the_same_decision() -> None:
     assert first == second
 
 
-async def test_a_storage_that_is_gone_leaves_the_rest_for_the_next_sweep() -> None:
+async def test_a_database_outage_leaves_the_rest_for_the_next_sweep() -> None:
     world = World()
     await world.proposed(another(1), 1)
     await world.proposed(another(2), 2)
@@ -53,7 +53,7 @@ async def test_a_storage_that_is_gone_leaves_the_rest_for_the_next_sweep() -> No
     assert await sweep.run() == 2
 
 
-async def test_what_the_sweep_starts_ends_in_an_expired_card() -> None:
+async def test_a_swept_proposal_ends_in_an_expired_card() -> None:
     world = World()
     row = await world.proposed()
     world.later(minutes=10)

@@ -34,7 +34,7 @@ def refused_by(answer: object) -> str:
     return answer.guard
 
 
-async def test_a_sound_confirmation_passes_all() -> None:
+async def test_a_valid_confirmation_passes_every_guard() -> None:
     world = World()
 
     assert await judged(world) is None
@@ -57,7 +57,9 @@ async def test_a_sound_confirmation_passes_all() -> None:
         (lambda row: replace(row, model_blast_radius="whole cluster"), "blast_radius"),
     ],
 )
-async def test_a_row_that_is_not_what_was_confirmed_is_refused(change: Change, guard: str) -> None:
+async def test_a_row_that_differs_from_the_confirmed_one_is_refused(
+    change: Change, guard: str
+) -> None:
     world = World()
 
     assert refused_by(await judged(world, change=change)) == guard
@@ -74,7 +76,7 @@ async def test_a_row_that_is_not_what_was_confirmed_is_refused(change: Change, g
         ((replace(ROLLBACK, blast_radius="whole cluster"),), "blast_radius"),
     ],
 )
-async def test_a_catalogue_that_changed_since_the_card_is_what_counts(
+async def test_the_current_catalogue_counts_and_not_the_cards(
     rules: tuple[ActionRule, ...], guard: str
 ) -> None:
     world = World()
@@ -89,7 +91,7 @@ async def test_a_catalogue_that_changed_since_the_card_is_what_counts(
     assert refused_by(answer) == guard
 
 
-async def test_four_eyes_declared_after_the_card_still_hold() -> None:
+async def test_four_eyes_declared_after_the_card_still_applies() -> None:
     world = World()
     row = await world.proposed()
     await world.store.decide(
@@ -102,7 +104,7 @@ async def test_four_eyes_declared_after_the_card_still_hold() -> None:
     assert refused_by(answer) == "require_approval"
 
 
-async def test_the_rate_is_per_action_and_product_and_comes_back_with_time() -> None:
+async def test_the_rate_limit_is_per_action_and_product_and_recovers() -> None:
     world = World(rules=(replace(ROLLBACK, rate_limit="1/1h"),))
     first = await world.proposed(number=1)
     await world.carry(first, confirm(first))
@@ -124,7 +126,7 @@ async def judged_number(world: World, number: int) -> object:
     return await guards.refusal(confirmed_from_row(world.row(row.id)), world.row(row.id))
 
 
-async def test_without_a_trail_nothing_passes() -> None:
+async def test_without_an_audit_log_nothing_passes() -> None:
     class FullTrail(MemoryAudit):
         async def append(self, event: AuditEvent) -> None:
             raise StorageUnavailable("disk full")
@@ -136,7 +138,7 @@ async def test_without_a_trail_nothing_passes() -> None:
         await judged(world)
 
 
-async def test_a_freeze_after_the_confirmation_stops_the_order() -> None:
+async def test_a_freeze_after_the_confirmation_stops_the_dispatch() -> None:
     world = World()
     row = await world.proposed()
     world.freeze.words = "every action is frozen"
@@ -146,7 +148,7 @@ async def test_a_freeze_after_the_confirmation_stops_the_order() -> None:
     assert "every action is frozen" in world.row(row.id).outcome
 
 
-async def test_a_freeze_while_the_intent_is_written_stops_the_order_too() -> None:
+async def test_a_freeze_while_the_intent_is_written_stops_the_dispatch() -> None:
     world = World()
     row = await world.proposed()
     begin_dispatch = world.store.begin_dispatch
@@ -162,7 +164,7 @@ async def test_a_freeze_while_the_intent_is_written_stops_the_order_too() -> Non
     assert world.row(row.id).state is ProposalState.FAILED
 
 
-async def test_a_freeze_that_cannot_be_read_lets_nothing_through() -> None:
+async def test_an_unreadable_freeze_stops_everything() -> None:
     world = World()
     row = await world.proposed()
     world.freeze.broken = True

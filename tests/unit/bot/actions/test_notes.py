@@ -30,7 +30,7 @@ from tests.fixtures_actions import (
 from tools.products import Reading
 
 
-async def test_open_confirmed_and_rejected_are_reported_oldest_first_with_the_reason() -> None:
+async def test_open_and_decided_proposals_are_reported_oldest_first_with_the_reason() -> None:
     world = World()
     rows = []
     for number in range(3):
@@ -52,7 +52,7 @@ async def test_open_confirmed_and_rejected_are_reported_oldest_first_with_the_re
     assert "open until 12:10 UTC" in still_open
 
 
-async def test_who_decided_is_reported_by_name_and_who_did_not_is_not_asked_for() -> None:
+async def test_the_decider_is_named_and_no_one_else_is_looked_up() -> None:
     world = World()
     asked = list[str]()
     gone = await world.proposed(number=1)
@@ -75,7 +75,7 @@ async def test_who_decided_is_reported_by_name_and_who_did_not_is_not_asked_for(
     assert asked == ["U-other"]
 
 
-async def test_old_ones_are_left_out() -> None:
+async def test_old_proposals_are_omitted() -> None:
     world = World()
     for number in range(MAX_NOTES + 2):
         last = await world.proposed(another(number), number)
@@ -87,14 +87,14 @@ async def test_old_ones_are_left_out() -> None:
     assert last.id in notes[-1]
 
 
-async def test_another_sessions_proposals_are_not_told() -> None:
+async def test_another_sessions_proposals_are_omitted() -> None:
     world = World()
     await world.proposed()
 
     assert await proposal_notes(world.store, "elsewhere", PLACE, HERE) == []  # type: ignore[arg-type]
 
 
-async def test_triage_reads_what_is_still_open_from_the_note() -> None:
+async def test_triage_reads_open_proposals_from_the_note() -> None:
     world = World()
     gone = await world.proposed(another(1), 1)
     world.later(seconds=1)
@@ -108,7 +108,7 @@ async def test_triage_reads_what_is_still_open_from_the_note() -> None:
     assert case.open_proposals == ((row.id, row.action, row.product, ""),)
 
 
-async def test_triage_reads_what_was_decided_and_by_whom_from_the_note() -> None:
+async def test_triage_reads_decisions_and_deciders_from_the_note() -> None:
     world = World()
     gone = await world.proposed(number=1)
     world.later(seconds=20)
@@ -132,7 +132,7 @@ async def test_triage_reads_what_was_decided_and_by_whom_from_the_note() -> None
     assert last.at == NOW + timedelta(seconds=60)
 
 
-async def test_what_failed_or_expired_may_be_proposed_again() -> None:
+async def test_a_failed_or_expired_action_may_be_proposed_again() -> None:
     world = World()
     row = await world.proposed()
     for state in (ProposalState.FAILED, ProposalState.EXPIRED):
@@ -145,7 +145,7 @@ async def test_what_failed_or_expired_may_be_proposed_again() -> None:
 
 
 @given(st.text(), st.text())
-def test_others_words_make_no_decision(reason: str, outcome: str) -> None:
+def test_text_in_a_reason_makes_no_decision(reason: str, outcome: str) -> None:
     note = decision_note("expired", f"{reason} x\n- Proposal {outcome}", stands=False)
 
     assert "\n" not in note
@@ -171,9 +171,7 @@ async def told_at(world: World, place: Place, channel: Channel = HERE) -> list[s
     return list(await proposal_notes(world.store, session_at(place), place, channel))
 
 
-async def test_what_another_channel_carried_out_is_reported_without_its_name_people_or_words() -> (
-    None
-):
+async def test_another_channels_dispatch_is_reported_without_its_name_people_or_words() -> None:
     world = World()
     await carried_out(world, SLACK_ELSEWHERE, "secret-merger")
 
@@ -183,7 +181,7 @@ async def test_what_another_channel_carried_out_is_reported_without_its_name_peo
     ]
 
 
-async def test_what_another_channel_carried_out_and_failed_may_be_proposed_again() -> None:
+async def test_another_channels_failed_dispatch_may_be_proposed_again() -> None:
     world = World()
     row = await carried_out(world, SLACK_ELSEWHERE, "secret-merger")
     world.store.rows[row.id] = replace(row, state=ProposalState.FAILED)
@@ -194,7 +192,7 @@ async def test_what_another_channel_carried_out_and_failed_may_be_proposed_again
 
 
 @pytest.mark.parametrize(("there", "here"), [(PLACE, OVER_HTTP), (OVER_HTTP, PLACE)])
-async def test_over_http_the_channel_of_that_name_is_the_same_one(
+async def test_an_api_channel_of_the_same_name_is_the_same_channel(
     there: Place, here: Place
 ) -> None:
     world = World()
@@ -210,7 +208,7 @@ async def test_over_http_the_channel_of_that_name_is_the_same_one(
     assert [one.by for one in decided_in(f"Now\n- {note}")] == ["U-lead"]
 
 
-async def test_who_confirmed_in_the_channel_of_that_name_is_called_as_they_are_there() -> None:
+async def test_an_approver_in_that_channel_is_named_as_they_are_there() -> None:
     world = World()
     await carried_out(world, PLACE, "incident-checkout")
     await carried_out(world, SLACK_ELSEWHERE, "secret-merger")
@@ -227,7 +225,7 @@ async def test_who_confirmed_in_the_channel_of_that_name_is_called_as_they_are_t
     ("there", "here"),
     [(UNKNOWN, "incident-checkout"), (UNKNOWN, UNKNOWN), (DIRECT, DIRECT), ("incident-web", "incident-checkout")],
 )  # fmt: skip
-async def test_a_channel_whose_name_is_another_or_none_is_another_one(
+async def test_a_channel_with_another_name_or_none_is_another_channel(
     there: str, here: str
 ) -> None:
     world = World()
@@ -251,7 +249,9 @@ BOUND = ChannelRule("*", products=("web",), confirm=("responder",))
     ],
     ids=["another product", "reads all", "its product", "shut"],
 )
-async def test_only_what_the_channel_may_read_of_is_reported(rule: ChannelRule, notes: int) -> None:
+async def test_only_products_that_the_channel_may_read_are_reported(
+    rule: ChannelRule, notes: int
+) -> None:
     world = World()
     await carried_out(world, SLACK_ELSEWHERE, "secret-merger")
 
@@ -259,7 +259,7 @@ async def test_only_what_the_channel_may_read_of_is_reported(rule: ChannelRule, 
 
 
 @given(st.text(), st.text())
-def test_others_words_carry_nothing_out(reason: str, outcome: str) -> None:
+def test_text_in_a_reason_reports_no_dispatch(reason: str, outcome: str) -> None:
     told = "scale of shop was carried out from another channel at 2026-03-01T12:00:20Z; succeeded."
     note = decision_note("expired", f"{reason} x\n- {told}{outcome}", stands=False)
 

@@ -30,7 +30,7 @@ async def equal_cards(world: World, count: int = 2) -> list[Proposal]:
     return [await world.proposed(DRAFT, number, channel(number)) for number in range(count)]
 
 
-async def test_the_second_of_two_equal_cards_says_that_the_first_was_sent() -> None:
+async def test_the_second_of_two_equal_cards_reports_the_first_dispatch() -> None:
     world = World()
     first, second = await equal_cards(world)
 
@@ -45,9 +45,7 @@ async def test_the_second_of_two_equal_cards_says_that_the_first_was_sent() -> N
     assert world.wall.shown(second.id).state is S.SUPERSEDED
 
 
-async def test_the_other_cards_are_over_as_the_order_goes_out_with_a_row_of_the_trail_each() -> (
-    None
-):
+async def test_equal_cards_are_superseded_by_the_dispatch_and_audited() -> None:
     world = World()
     first, *others = await equal_cards(world, 4)
 
@@ -61,7 +59,7 @@ async def test_the_other_cards_are_over_as_the_order_goes_out_with_a_row_of_the_
     assert world.came_into.count(S.SUPERSEDED) == 3
 
 
-async def test_anyone_who_presses_on_such_a_card_is_told_that_no_one_confirmed_it() -> None:
+async def test_a_press_on_a_superseded_card_says_that_it_was_not_confirmed() -> None:
     world = World()
     first, second = await equal_cards(world)
     await world.carry(first, confirm(first))
@@ -74,9 +72,7 @@ async def test_anyone_who_presses_on_such_a_card_is_told_that_no_one_confirmed_i
     )
 
 
-async def test_two_confirmed_in_the_same_moment_are_one_order_and_the_refusal_is_on_record() -> (
-    None
-):
+async def test_two_equal_confirmations_at_once_dispatch_once_and_the_refusal_is_audited() -> None:
     world = World()
     rows = await equal_cards(world)
 
@@ -101,7 +97,7 @@ async def test_two_confirmed_in_the_same_moment_are_one_order_and_the_refusal_is
     turns=st.lists(st.integers(0, 4), max_size=60),
     moments=st.lists(st.none() | st.integers(0, 80), min_size=5, max_size=5),
 )
-async def test_of_any_interleaving_with_any_deaths_one_is_sent_at_most(
+async def test_any_interleaving_with_any_crash_dispatches_at_most_once(
     count: int, turns: list[int], moments: list[int | None]
 ) -> None:
     world = World()
@@ -125,7 +121,7 @@ async def test_of_any_interleaving_with_any_deaths_one_is_sent_at_most(
 
 
 @pytest.mark.parametrize("moment", range(76))
-async def test_a_kill_at_any_moment_of_the_first_lets_no_second_out(moment: int) -> None:
+async def test_a_kill_at_any_point_of_the_first_sends_no_second_dispatch(moment: int) -> None:
     world = World()
     first, second = await equal_cards(world)
 
@@ -136,7 +132,7 @@ async def test_a_kill_at_any_moment_of_the_first_lets_no_second_out(moment: int)
     assert world.row(second.id).state is S.SUPERSEDED
 
 
-async def test_what_came_to_an_unknown_end_stops_its_equal_and_says_so() -> None:
+async def test_an_unknown_end_blocks_its_equal_and_says_so() -> None:
     world = World()
     first, second = await equal_cards(world)
     world.control.answer, world.control.before_settled = LOST, [LOST] * 3
@@ -159,7 +155,7 @@ async def test_what_came_to_an_unknown_end_stops_its_equal_and_says_so() -> None
     assert "Ask again if it should be done once more." in line
 
 
-async def test_what_is_raised_after_the_first_ended_goes_out() -> None:
+async def test_an_equal_proposal_after_the_end_is_dispatched() -> None:
     world = World()
     first = await world.proposed()
     await world.carry(first, confirm(first))
@@ -170,7 +166,7 @@ async def test_what_is_raised_after_the_first_ended_goes_out() -> None:
     assert [post.idempotency_key for post in world.control.posts] == [first.id, again.id]
 
 
-async def test_what_is_raised_while_the_first_still_runs_does_not() -> None:
+async def test_an_equal_proposal_during_the_first_dispatch_is_not_dispatched() -> None:
     world = World()
     world.control.answer = ControlAnswer(AnswerKind.RUNNING, "step 1 of 3")
     first = await world.proposed()
@@ -184,7 +180,7 @@ async def test_what_is_raised_while_the_first_still_runs_does_not() -> None:
     assert "it had not ended yet" in world.row(meanwhile.id).outcome
 
 
-async def test_another_parameter_is_another_order() -> None:
+async def test_another_parameter_is_another_dispatch() -> None:
     world = World()
     first, other = (
         await world.proposed(DRAFT, 1),
@@ -197,7 +193,7 @@ async def test_another_parameter_is_another_order() -> None:
     assert len(world.control.posts) == 2
 
 
-async def test_one_that_was_rejected_or_expired_stands_in_no_ones_way() -> None:
+async def test_a_rejected_or_expired_proposal_blocks_no_other() -> None:
     world = World()
     gone = await world.proposed()
     world.later(minutes=11)
@@ -209,7 +205,7 @@ async def test_one_that_was_rejected_or_expired_stands_in_no_ones_way() -> None:
     assert len(world.control.posts) == 1
 
 
-async def test_one_that_a_guard_stopped_at_last_was_not_sent_and_stops_no_other() -> None:
+async def test_a_dispatch_stopped_by_the_last_guard_blocks_no_other() -> None:
     world = World()
     first, second = await equal_cards(world)
     begin_dispatch = world.store.begin_dispatch
@@ -229,7 +225,7 @@ async def test_one_that_a_guard_stopped_at_last_was_not_sent_and_stops_no_other(
     assert [post.idempotency_key for post in world.control.posts] == [second.id]
 
 
-async def test_what_is_open_in_the_channel_is_pointed_to_and_not_raised_again() -> None:
+async def test_an_open_proposal_in_the_channel_is_linked_and_not_repeated() -> None:
     world = World()
     first = await world.proposed()
     thread = replace(PLACE, thread_ts=MessageTs("1700000000.000777"))
@@ -245,7 +241,7 @@ async def test_what_is_open_in_the_channel_is_pointed_to_and_not_raised_again() 
     assert world.came_into == [S.PENDING]
 
 
-async def test_what_runs_in_the_channel_is_not_proposed_beside_it() -> None:
+async def test_a_running_action_in_the_channel_is_not_proposed_again() -> None:
     world = World()
     world.control.answer = ControlAnswer(AnswerKind.RUNNING, "step 1 of 3")
     first = await world.proposed()
@@ -255,7 +251,7 @@ async def test_what_runs_in_the_channel_is_not_proposed_beside_it() -> None:
         await world.proposed(DRAFT, 2)
 
 
-async def test_what_expired_in_the_channel_is_proposed_again_before_any_clock_told() -> None:
+async def test_an_expired_proposal_is_proposed_again_before_the_clock_runs() -> None:
     world = World()
     first = await world.proposed()
     world.later(minutes=10)
@@ -265,14 +261,14 @@ async def test_what_expired_in_the_channel_is_proposed_again_before_any_clock_to
     assert (world.row(first.id).state, again.state) == (S.PENDING, S.PENDING)
 
 
-async def test_a_retried_call_gets_its_own_card_again() -> None:
+async def test_a_retried_call_gets_its_own_card() -> None:
     world = World()
     first = await world.proposed()
 
     assert (await world.proposed()).id == first.id
 
 
-async def test_a_conversation_over_http_is_reported_its_own_cards_alone() -> None:
+async def test_an_api_conversation_gets_only_its_own_cards() -> None:
     world = World()
     http = replace(PLACE, team=TeamId("@http"))
     await world.proposed(DRAFT, 1, http)

@@ -39,7 +39,7 @@ def reported(row: Proposal) -> str:
 
 @pytest.mark.parametrize("outcome", ["", '{"error":"503"}'])
 @pytest.mark.parametrize("state", ProposalState)
-async def test_all_who_show_a_state_show_the_same_word(state: ProposalState, outcome: str) -> None:
+async def test_every_view_of_a_state_uses_the_same_word(state: ProposalState, outcome: str) -> None:
     row = in_state(state, outcome)
     store = MemoryProposals(Memory())
     store.rows[row.id] = row
@@ -57,5 +57,5 @@ async def test_all_who_show_a_state_show_the_same_word(state: ProposalState, out
 
 
 @pytest.mark.parametrize("state", ProposalState)
-def test_what_stands_on_a_card_is_known_where_a_model_imitates_one(state: ProposalState) -> None:
+def test_a_card_imitation_by_a_model_is_disclaimed(state: ProposalState) -> None:
     assert LABEL in disclaimed(f"**{title(state)}: rollback-deploy**")

@@ -20,7 +20,7 @@ from tools.errors import CapabilityUnavailable, InvalidArguments
 NOBODYS = Channel("incident-checkout", ChannelRule("*"))
 
 
-async def test_what_is_stored_is_the_declared_and_the_claimed_apart() -> None:
+async def test_declared_and_claimed_effects_are_stored_separately() -> None:
     world = World()
 
     receipt = await world.desk().propose(DRAFT, call(untrusted_read=True))
@@ -41,7 +41,7 @@ async def test_what_is_stored_is_the_declared_and_the_claimed_apart() -> None:
     assert world.control.posts == []
 
 
-async def test_what_a_proposal_leaves_open_stands_in_the_trail() -> None:
+async def test_omitted_parameters_are_audited() -> None:
     world = World()
     await world.desk().propose(DRAFT, call(1))
     await world.desk().propose(replace(DRAFT, params={}), call(2))
@@ -51,7 +51,7 @@ async def test_what_a_proposal_leaves_open_stands_in_the_trail() -> None:
     assert "your deploy system picks" in str(none["left_open"])
 
 
-async def test_an_actions_own_roles_are_wanted_beside_the_channels() -> None:
+async def test_an_actions_roles_are_required_in_addition_to_the_channels() -> None:
     world = World(rules=(replace(ROLLBACK, confirm=("sre-lead", "on-call")),))
 
     receipt = await world.desk().propose(DRAFT, call())
@@ -62,7 +62,7 @@ async def test_an_actions_own_roles_are_wanted_beside_the_channels() -> None:
     assert world.memory.trail[0].body["action_roles"] == ["sre-lead", "on-call"]
 
 
-async def test_an_action_cannot_give_a_channel_people_whom_it_does_not_name() -> None:
+async def test_an_action_cannot_add_approvers_to_a_channel() -> None:
     world = World(rules=(replace(ROLLBACK, confirm=("sre-lead",)),), channel=NOBODYS)
 
     with pytest.raises(InvalidArguments, match="no role may confirm in this channel"):
@@ -70,7 +70,7 @@ async def test_an_action_cannot_give_a_channel_people_whom_it_does_not_name() ->
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
-async def test_a_proposal_lives_by_the_databases_clock_whatever_the_processs_says(
+async def test_a_proposal_expires_by_the_databases_clock(
     hours: int,
 ) -> None:
     world = World()
@@ -93,7 +93,7 @@ async def test_a_repeated_tool_call_is_one_proposal_with_one_life() -> None:
     assert world.memory.kinds() == [AuditKind.PROPOSAL_CREATED]
 
 
-async def test_a_call_number_used_again_for_something_else_is_another_proposal() -> None:
+async def test_a_reused_call_number_for_another_action_is_another_proposal() -> None:
     world = World()
 
     first = await world.desk().propose(DRAFT, call())
@@ -102,7 +102,7 @@ async def test_a_call_number_used_again_for_something_else_is_another_proposal()
     assert first.proposal_id != other.proposal_id
 
 
-async def test_equal_params_have_one_digest_whatever_their_order() -> None:
+async def test_equal_params_in_any_order_have_one_digest() -> None:
     rule = replace(ROLLBACK, params_schema={"additionalProperties": True})
     world = World(rules=(rule,))
     desk = world.desk()
@@ -129,7 +129,7 @@ async def test_equal_params_have_one_digest_whatever_their_order() -> None:
         (replace(DRAFT, blast_radius="The  Whole Cluster, sadly"), "at most one service"),
     ],
 )
-async def test_what_cannot_be_proposed_is_reported_and_leaves_nothing(
+async def test_an_unproposable_action_is_reported_and_leaves_nothing(
     draft: ProposalDraft, said: str
 ) -> None:
     world = World()
@@ -142,7 +142,7 @@ async def test_what_cannot_be_proposed_is_reported_and_leaves_nothing(
 
 
 @pytest.mark.parametrize("filler", ["x", "&", "`", "@", "é", "\u202e", "😀", "\u3164"])
-async def test_whatever_is_accepted_fits_whole_on_the_card(filler: str) -> None:
+async def test_every_accepted_proposal_fits_on_the_card(filler: str) -> None:
     world = World()
     accepted = []
     for length in range(50, TRAITS.card_chars, 50):
@@ -171,7 +171,7 @@ async def test_open_proposals_of_a_session_are_capped_even_when_raised_at_once()
     assert len(world.store.rows) == 3
 
 
-async def test_room_comes_back_when_proposals_run_out_or_belong_elsewhere() -> None:
+async def test_the_limit_frees_up_when_proposals_expire_or_belong_elsewhere() -> None:
     world = World()
     desk = world.desk(max_open=1)
     await desk.propose(another(1), call(1))
@@ -209,7 +209,7 @@ async def test_a_card_that_could_not_be_shown_is_shown_later() -> None:
     assert world.wall.shown(world.row(again.proposal_id).id).state is ProposalState.PENDING
 
 
-async def test_storage_that_is_gone_is_said_as_unavailable() -> None:
+async def test_a_database_outage_is_reported_as_unavailable() -> None:
     world = World()
 
     async def gone(*_: object) -> None:
@@ -231,7 +231,7 @@ async def test_storage_that_is_gone_is_said_as_unavailable() -> None:
         (channel_of((), DIRECT), 'of direct messages; .* match = "@direct"'),
     ],
 )
-async def test_where_no_one_may_confirm_no_card_is_raised_and_whom_to_name_is_said(
+async def test_without_approvers_no_card_is_raised_and_the_setting_is_named(
     channel: Channel, said: str
 ) -> None:
     world = World(channel=channel)
@@ -242,7 +242,7 @@ async def test_where_no_one_may_confirm_no_card_is_raised_and_whom_to_name_is_sa
     assert (world.store.rows, world.wall.cards, world.memory.trail) == ({}, {}, [])
 
 
-async def test_where_no_one_can_decide_a_proposal_is_checked_and_shown_and_never_stored() -> None:
+async def test_without_deciders_a_proposal_is_checked_and_shown_and_never_stored() -> None:
     world = World(wall=CardWall(traits=replace(TRAITS, decides=False)))
 
     receipt = await world.desk().propose(DRAFT, call())
@@ -266,7 +266,7 @@ async def test_where_no_one_can_decide_a_proposal_is_checked_and_shown_and_never
         (DRAFT, channel_of((), "incident-x"), "no role may confirm in this channel"),
     ],
 )
-async def test_where_no_one_can_decide_the_same_is_refused_as_elsewhere(
+async def test_without_deciders_the_same_arguments_are_refused(
     draft: ProposalDraft, channel: Channel, said: str
 ) -> None:
     world = World(wall=CardWall(traits=replace(TRAITS, decides=False)), channel=channel)
@@ -277,7 +277,7 @@ async def test_where_no_one_can_decide_the_same_is_refused_as_elsewhere(
     assert world.wall.cards == {}
 
 
-async def test_where_no_one_can_decide_a_freeze_is_reported_all_the_same() -> None:
+async def test_without_deciders_a_freeze_is_still_reported() -> None:
     world = World(wall=CardWall(traits=replace(TRAITS, decides=False)))
     world.freeze.words = "everything is frozen"
 
@@ -285,7 +285,7 @@ async def test_where_no_one_can_decide_a_freeze_is_reported_all_the_same() -> No
         await world.desk().propose(DRAFT, call())
 
 
-async def test_a_card_is_raised_where_the_channels_name_cannot_be_read_now() -> None:
+async def test_a_card_is_raised_when_the_channels_name_is_unreadable() -> None:
     world = World(channel=channel_of((), UNKNOWN))
 
     receipt = await world.desk().propose(DRAFT, call())
@@ -294,7 +294,7 @@ async def test_a_card_is_raised_where_the_channels_name_cannot_be_read_now() -> 
     assert receipt.awaits == ()
 
 
-async def test_a_card_that_was_raised_stays_when_its_channel_loses_its_roles() -> None:
+async def test_an_existing_card_stays_when_its_channel_loses_its_roles() -> None:
     world = World()
     first = await world.desk().propose(DRAFT, call())
     world.channel = NOBODYS

@@ -51,7 +51,7 @@ def newer(world: World, row: Proposal) -> Proposal:
     return found
 
 
-async def test_the_form_holds_every_parameter_and_what_was_proposed() -> None:
+async def test_the_form_contains_every_parameter_with_its_value() -> None:
     row = await World(rules=(TYPED,)).proposed()
     assert [(f.name, f.value, f.kind, f.optional) for f in revisions().form(row)] == [
         ("version", "v41", "string", False),
@@ -60,7 +60,7 @@ async def test_the_form_holds_every_parameter_and_what_was_proposed() -> None:
     ]
 
 
-async def test_answers_are_read_by_type_and_left_out_when_empty() -> None:
+async def test_answers_are_read_by_type_and_omitted_when_empty() -> None:
     row = await World(rules=(TYPED,)).proposed()
     read = revisions().read(row, {"version": "v40", "replicas": " 3 ", "force": "true"})
     assert orjson.loads(read) == {"version": "v40", "replicas": 3, "force": True}
@@ -80,7 +80,7 @@ async def test_answers_are_read_by_type_and_left_out_when_empty() -> None:
         ({"version": "x" * 3_000}, "too long"),
     ],
 )
-async def test_what_a_model_could_not_propose_a_form_cannot_either(
+async def test_the_form_refuses_what_a_model_may_not_propose(
     answers: dict[str, str], words: str
 ) -> None:
     row = await World(rules=(TYPED,)).proposed()
@@ -88,7 +88,7 @@ async def test_what_a_model_could_not_propose_a_form_cannot_either(
         revisions().read(row, answers)
 
 
-async def test_parameters_that_fit_no_input_are_edited_as_json() -> None:
+async def test_parameters_without_an_input_type_are_edited_as_json() -> None:
     draft = ProposalDraft("rollback-deploy", "checkout", {"labels": {"a": 1}}, "r", "", True)
     row = await World(rules=(NESTED,)).proposed(draft)
     (field,) = revisions(NESTED).form(row)
@@ -99,7 +99,7 @@ async def test_parameters_that_fit_no_input_are_edited_as_json() -> None:
             revisions(NESTED).read(row, {"params": bad})
 
 
-async def test_an_edit_closes_the_old_card_and_asks_again_in_the_editors_name() -> None:
+async def test_an_edit_closes_the_old_card_and_proposes_in_the_editors_name() -> None:
     world = World()
     row = await world.proposed()
     world.later(minutes=9)
@@ -123,7 +123,7 @@ async def test_an_edit_closes_the_old_card_and_asks_again_in_the_editors_name() 
     ]
 
 
-async def test_what_is_confirmed_afterwards_is_what_was_edited() -> None:
+async def test_the_edited_arguments_are_the_ones_confirmed() -> None:
     world = World()
     row = await world.proposed()
     await world.carry(row, edit(row))
@@ -146,7 +146,7 @@ async def test_votes_are_not_carried_over() -> None:
     assert world.control.posts == []
 
 
-async def test_anyone_who_edits_under_four_eyes_is_the_asker() -> None:
+async def test_an_editor_under_four_eyes_counts_as_the_asker() -> None:
     world = World(rules=(replace(ROLLBACK, four_eyes=True),))
     row = await world.proposed()
     await world.carry(row, edit(row))
@@ -156,7 +156,7 @@ async def test_anyone_who_edits_under_four_eyes_is_the_asker() -> None:
     assert world.row(new.id).state is S.FAILED
 
 
-async def test_of_edits_and_a_confirmation_at_once_one_wins() -> None:
+async def test_an_edit_and_a_confirmation_at_once_have_one_winner() -> None:
     world = World()
     row = await world.proposed()
     async with asyncio.TaskGroup() as group:
@@ -168,7 +168,7 @@ async def test_of_edits_and_a_confirmation_at_once_one_wins() -> None:
     assert len(world.control.posts) == (world.row(row.id).state is S.SUCCEEDED)
 
 
-async def test_an_edit_that_comes_too_late_changes_nothing() -> None:
+async def test_a_late_edit_changes_nothing() -> None:
     world = World()
     row = await world.proposed()
     world.later(minutes=10)
@@ -179,7 +179,7 @@ async def test_an_edit_that_comes_too_late_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("tick", range(0, 24, 2))
-async def test_a_crash_at_any_moment_of_an_edit_leaves_one_successor(tick: int) -> None:
+async def test_a_crash_at_any_point_of_an_edit_leaves_one_successor(tick: int) -> None:
     world = World()
     row = await world.proposed()
     await world.carry(row, edit(row), Fuse(tick))
@@ -198,7 +198,7 @@ NOW_ELSEWHERE = [
 
 
 @pytest.mark.parametrize("channel", NOW_ELSEWHERE, ids=lambda each: each.name or "unknown")
-async def test_an_edit_is_judged_by_the_channel_as_it_is_then(channel: Channel) -> None:
+async def test_an_edit_is_authorised_by_the_channels_current_rules(channel: Channel) -> None:
     world = World()
     row = await world.proposed()
     world.channel = channel
@@ -209,7 +209,7 @@ async def test_an_edit_is_judged_by_the_channel_as_it_is_then(channel: Channel) 
     assert len(world.store.rows) == 1
 
 
-async def test_an_edited_card_names_the_roles_of_that_moment() -> None:
+async def test_an_edited_card_names_the_current_roles() -> None:
     world = World()
     row = await world.proposed()
     world.channel = Channel("incident-checkout", ChannelRule("*", confirm=("lead",)))

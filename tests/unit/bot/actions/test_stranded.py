@@ -45,7 +45,7 @@ async def died(world: World, moment: int | None) -> ProposalId:
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-async def test_whenever_a_decision_died_its_proposal_ends_true_and_nothing_is_sent(
+async def test_a_decision_killed_at_any_point_ends_correct_and_sends_nothing(
     moment: int,
 ) -> None:
     world = World()
@@ -59,7 +59,7 @@ async def test_whenever_a_decision_died_its_proposal_ends_true_and_nothing_is_se
     assert len(world.control.posts) == sent
 
 
-async def test_one_that_may_have_been_sent_is_unknown_on_card_thread_and_record() -> None:
+async def test_a_possibly_sent_action_is_unknown_on_card_thread_and_record() -> None:
     world = World()
     row = await world.proposed()
     await world.store.decide(row.id, confirm(row), world.memory.trail[0])
@@ -77,7 +77,7 @@ async def test_one_that_may_have_been_sent_is_unknown_on_card_thread_and_record(
     assert world.came_into[-1] is S.UNKNOWN
 
 
-async def test_one_that_was_never_sent_says_that_nothing_was_changed() -> None:
+async def test_an_unsent_action_says_that_nothing_changed() -> None:
     world = World()
     row = await world.proposed()
     await world.store.decide(row.id, confirm(row), world.memory.trail[0])
@@ -88,7 +88,7 @@ async def test_one_that_was_never_sent_says_that_nothing_was_changed() -> None:
     assert "nothing was changed" in orjson.loads(world.row(row.id).outcome)["error"]
 
 
-async def test_a_second_sweep_says_nothing_more() -> None:
+async def test_a_second_sweep_posts_nothing() -> None:
     world = World()
     row = await world.proposed()
     await world.store.decide(row.id, confirm(row), world.memory.trail[0])
@@ -97,7 +97,7 @@ async def test_a_second_sweep_says_nothing_more() -> None:
     assert len(world.wall.words()) == 1
 
 
-async def test_what_was_decided_otherwise_is_left_as_it_is() -> None:
+async def test_a_proposal_decided_otherwise_is_left_alone() -> None:
     world = World()
     row = await world.proposed()
     await world.carry(row, reject(row))

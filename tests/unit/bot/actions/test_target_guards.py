@@ -47,7 +47,7 @@ def facts_of(world: World, guard: str) -> object:
     return event.body["facts"]
 
 
-async def test_the_card_shows_what_was_read_and_an_unchanged_target_is_run() -> None:
+async def test_the_card_shows_the_target_and_an_unchanged_target_is_run() -> None:
     world = world_of()
 
     row = await world.proposed()
@@ -128,7 +128,7 @@ async def test_more_objects_than_declared_are_refused_at_proposal_and_at_dispatc
 
 
 @pytest.mark.parametrize("rule", [READ_RULE, replace(READ_RULE, dry_run=False), FINGERPRINT_RULE])
-async def test_a_target_that_cannot_be_read_is_neither_proposed_nor_run(rule: ActionRule) -> None:
+async def test_an_unreadable_target_is_neither_proposed_nor_run(rule: ActionRule) -> None:
     world = world_of(rule)
     row = await world.proposed()
     world.probe.failure = ProbeFailed("did not answer in time")
@@ -142,7 +142,7 @@ async def test_a_target_that_cannot_be_read_is_neither_proposed_nor_run(rule: Ac
     assert len(world.store.rows) == 1
 
 
-async def test_what_a_dry_run_refuses_is_the_models_to_mend_and_holds_no_secret() -> None:
+async def test_a_refused_dry_run_is_a_correctable_error_without_secrets() -> None:
     world = world_of()
     world.probe.failure = ProbeFailed(
         "answered 422", refused=True, body={"why": "no such version, SECRET-abc"}
@@ -157,7 +157,7 @@ async def test_what_a_dry_run_refuses_is_the_models_to_mend_and_holds_no_secret(
 
 
 @pytest.mark.parametrize("preview", [None, "x" * 2_600])
-async def test_a_preview_that_cannot_be_shown_whole_makes_no_card(preview: str | None) -> None:
+async def test_a_preview_too_long_to_show_makes_no_card(preview: str | None) -> None:
     world = world_of()
     world.probe.preview = preview
 
@@ -176,7 +176,7 @@ async def test_a_preview_is_redacted_before_it_is_stored() -> None:
     assert row.preview == f'{{"env":"TOKEN={MASK}"}}'
 
 
-async def test_a_dry_run_that_was_declared_after_the_card_supersedes_it() -> None:
+async def test_a_dry_run_declared_after_the_card_supersedes_it() -> None:
     world = world_of(ROLLBACK)
     row = await world.proposed()
     world.rules = (replace(ROLLBACK, dry_run=True),)
@@ -198,7 +198,7 @@ async def test_a_dry_run_that_was_declared_after_the_card_supersedes_it() -> Non
         (True, "names no objects to count"),
     ],
 )
-async def test_selectors_are_counted_and_empty_or_wild_ones_refused(
+async def test_selectors_are_counted_and_empty_or_wildcard_ones_refused(
     hosts: JsonValue, words: str
 ) -> None:
     world = world_of(replace(HOSTS, params_schema={"additionalProperties": True}))
@@ -209,7 +209,7 @@ async def test_selectors_are_counted_and_empty_or_wild_ones_refused(
     assert world.wall.cards == {}
 
 
-async def test_free_text_may_hold_anything_and_a_list_is_counted_without_repeats() -> None:
+async def test_free_text_is_unrestricted_and_a_list_is_counted_without_repeats() -> None:
     rule = replace(HOSTS, params_schema={"additionalProperties": True}, free_text=("why",))
     world = world_of(rule)
 

@@ -42,7 +42,7 @@ async def warned(row: Proposal, records: Records | None) -> str:
     return await VersionCheck(lambda _row: records).warning(row)
 
 
-async def test_a_version_that_no_record_knows_is_warned_of_on_the_card() -> None:
+async def test_an_unrecorded_version_is_warned_of_on_the_card() -> None:
     told = await warned(edited(), Records())
     shown = str(card(edited(), "responder", AT, warning=told).blocks)
 
@@ -61,11 +61,11 @@ async def test_a_version_that_no_record_knows_is_warned_of_on_the_card() -> None
         edited(state=ProposalState.REJECTED),
     ],
 )
-async def test_nothing_else_is_warned_of(row: Proposal) -> None:
+async def test_no_other_card_has_the_warning(row: Proposal) -> None:
     assert await warned(row, Records()) == ""
 
 
-async def test_without_records_nothing_is_said_of_a_version() -> None:
+async def test_without_records_a_version_gets_no_warning() -> None:
     assert await warned(edited(), None) == ""
     assert await warned(edited(), Records(found=())) == ""
 
@@ -73,7 +73,7 @@ async def test_without_records_nothing_is_said_of_a_version() -> None:
 @pytest.mark.parametrize(
     "records", [Records(error=CapabilityUnavailable("down")), Records(is_slow=True)]
 )
-async def test_records_that_fail_or_hang_are_reported_as_unread(records: Records) -> None:
+async def test_failing_or_hanging_records_are_reported_as_unread(records: Records) -> None:
     assert "could not read the deploy history" in await warned(edited(), records)
 
 

@@ -53,7 +53,7 @@ async def test_the_second_person_runs_it() -> None:
     assert "U-b at" in text
 
 
-async def test_one_who_presses_twice_is_told_that_another_is_wanted() -> None:
+async def test_a_repeated_press_says_that_another_person_is_required() -> None:
     here = world()
     row = await here.proposed()
     await here.carry(row, confirm(row, "U-a"))
@@ -76,7 +76,7 @@ async def test_votes_end_with_a_rejection() -> None:
 
 
 @pytest.mark.parametrize("tick", range(0, 40, 3))
-async def test_a_crash_at_any_moment_of_a_vote_counts_it_once(tick: int) -> None:
+async def test_a_crash_at_any_point_of_a_vote_counts_it_once(tick: int) -> None:
     here = world()
     row = await here.proposed()
     await here.carry(row, confirm(row, "U-a"), Fuse(tick))
@@ -86,7 +86,7 @@ async def test_a_crash_at_any_moment_of_a_vote_counts_it_once(tick: int) -> None
     assert len(here.control.posts) <= 1
 
 
-async def test_an_action_that_wants_more_since_the_card_was_posted_is_not_run() -> None:
+async def test_an_action_with_more_required_votes_since_the_card_is_not_run() -> None:
     here = World()
     row = await here.proposed()
     here.rules = (TWO,)
@@ -95,7 +95,7 @@ async def test_an_action_that_wants_more_since_the_card_was_posted_is_not_run() 
     assert "1 of 2 people" in here.row(row.id).outcome
 
 
-async def test_what_counts_is_people_not_presses() -> None:
+async def test_people_are_counted_and_not_presses() -> None:
     row = replace(await world().proposed(), approvals=2)
     assert unapproved(voted(row, "U-a", "U-b")) is None
     assert unapproved(voted(row, "U-a", "U-a")) == "1 of 2 people have confirmed it"
@@ -104,6 +104,6 @@ async def test_what_counts_is_people_not_presses() -> None:
 
 
 @pytest.mark.parametrize("voters", [("U-asker", "U-b"), ("U-b", "U-asker")])
-async def test_four_eyes_counts_no_vote_of_the_asker(voters: tuple[str, str]) -> None:
+async def test_four_eyes_ignores_the_askers_vote(voters: tuple[str, str]) -> None:
     row = replace(await world().proposed(), approvals=2, four_eyes=True)
     assert unapproved(voted(row, *voters)) == "someone other than the asker must confirm it"

@@ -72,7 +72,7 @@ async def running(*then: ControlAnswer, rule: ActionRule = ROLLBACK) -> tuple[Wo
     return world, row
 
 
-async def test_an_order_that_runs_on_keeps_its_card_open_and_is_reported_once() -> None:
+async def test_a_long_action_keeps_its_card_open_and_is_reported_once() -> None:
     world, row = await running()
 
     after = world.wall.shown(row.id)
@@ -85,7 +85,7 @@ async def test_an_order_that_runs_on_keeps_its_card_open_and_is_reported_once() 
     assert world.memory.kinds().count(AuditKind.DISPATCH_OUTCOME) == 0
 
 
-async def test_progress_is_edited_into_the_card_and_the_end_said_in_the_thread() -> None:
+async def test_progress_is_edited_into_the_card_and_the_end_posted_in_the_thread() -> None:
     world, row = await running(FURTHER, LOST, DONE)
     shown = []
 
@@ -104,7 +104,7 @@ async def test_progress_is_edited_into_the_card_and_the_end_said_in_the_thread()
     assert world.came_into[-1] is S.SUCCEEDED
 
 
-async def test_nothing_is_asked_before_it_is_due_and_one_replica_looks() -> None:
+async def test_only_one_replica_asks_when_it_is_due() -> None:
     world, _ = await running(DONE)
 
     early = await sweep(world).run()
@@ -117,7 +117,7 @@ async def test_nothing_is_asked_before_it_is_due_and_one_replica_looks() -> None
 @pytest.mark.parametrize(
     ("answers", "state"), [([FAILED], S.FAILED), ([LOST], S.UNKNOWN), ([FURTHER], S.UNKNOWN)]
 )
-async def test_its_time_is_limited_and_an_unknown_says_where_to_look(
+async def test_its_time_is_limited_and_an_unknown_end_says_where_to_look(
     answers: list[ControlAnswer], state: S
 ) -> None:
     world, row = await running(*answers)
@@ -131,7 +131,7 @@ async def test_its_time_is_limited_and_an_unknown_says_where_to_look(
     assert looked_after(world) == set()
 
 
-async def test_an_end_that_was_not_told_is_reported_by_the_next_look() -> None:
+async def test_an_unreported_end_is_reported_by_the_next_check() -> None:
     world, row = await running()
     world.store.rows[row.id] = replace(world.row(row.id), state=S.SUCCEEDED, outcome="{}")
     world.later(seconds=20)
@@ -142,7 +142,7 @@ async def test_an_end_that_was_not_told_is_reported_by_the_next_look() -> None:
     assert looked_after(world) == set()
 
 
-async def test_an_action_that_is_no_longer_declared_ends_unknown() -> None:
+async def test_an_undeclared_action_ends_unknown() -> None:
     world, row = await running()
     world.rules = ()
     world.later(seconds=20)
@@ -171,7 +171,7 @@ async def checked(*measured: Deviation | None, rule: ActionRule = CHECKED) -> tu
         (GOOD, GOOD, "It changed nothing: p99 of checkout is at 0.2 s,"),
     ],
 )
-async def test_a_check_after_success_says_whether_it_helped(
+async def test_a_check_after_success_reports_its_effect(
     before: Deviation, after: Deviation, words: str
 ) -> None:
     world, said = await checked(before, after)
@@ -186,7 +186,7 @@ async def test_a_check_after_success_says_whether_it_helped(
 
 
 @pytest.mark.parametrize("before", [BAD, GOOD])
-async def test_what_got_worse_is_proposed_to_be_rolled_back_and_not_done(before: Deviation) -> None:
+async def test_a_rollback_of_a_harmful_action_is_proposed_and_not_run(before: Deviation) -> None:
     world, said = await checked(before, WORSE)
 
     first, rollback = world.store.rows.values()
@@ -197,7 +197,7 @@ async def test_what_got_worse_is_proposed_to_be_rolled_back_and_not_done(before:
     assert len(world.control.posts) == 1
 
 
-async def test_what_became_of_it_is_drawn_before_and_after_the_confirmation() -> None:
+async def test_the_effect_is_charted_before_and_after_the_confirmation() -> None:
     world = World(rules=(CHECKED,))
     row = await world.proposed()
     await world.carry(row, confirm(row))
@@ -219,14 +219,14 @@ async def test_what_became_of_it_is_drawn_before_and_after_the_confirmation() ->
     assert (chart.usual, chart.since, chart.event) == (0.2, decided, "confirmed")
 
 
-async def test_without_a_rollback_what_got_worse_is_only_told() -> None:
+async def test_a_harmful_action_without_a_rollback_is_only_reported() -> None:
     world, said = await checked(BAD, WORSE, rule=replace(CHECKED, rollback=""))
 
     assert "⚠ It got worse" in said
     assert len(world.store.rows) == 1
 
 
-async def test_a_metric_that_cannot_be_read_is_tried_again_and_then_told() -> None:
+async def test_an_unreadable_metric_is_tried_again_and_then_reported() -> None:
     world, said = await checked(None, GOOD)
     assert "succeeded." in said
 
@@ -256,12 +256,12 @@ async def test_a_failure_is_not_checked() -> None:
         replace(CHECKED, rollback_params={"version": 7}),
     ],
 )
-def test_a_rollback_that_cannot_be_proposed_is_refused_at_start(rule: ActionRule) -> None:
+def test_an_unproposable_rollback_is_refused_at_start(rule: ActionRule) -> None:
     with pytest.raises(CatalogError, match="rollback"):
         ActionCatalog([rule])
 
 
-async def test_a_rehearsal_needs_no_looking_after() -> None:
+async def test_a_dry_run_needs_no_later_check() -> None:
     endpoint = replace(ROLLBACK.endpoint, kind=ExecutorKind.REHEARSAL, status_url="")
     world = World(rules=(replace(ROLLBACK, endpoint=endpoint),))
     row = await world.proposed()
@@ -271,7 +271,7 @@ async def test_a_rehearsal_needs_no_looking_after() -> None:
     assert looked_after(world) == set()
 
 
-async def test_an_open_card_is_reminded_of_once_two_minutes_before_it_expires() -> None:
+async def test_an_open_card_gets_one_reminder_two_minutes_before_its_expiry() -> None:
     world = World()
     row = await world.proposed()
     said = []
@@ -289,7 +289,7 @@ async def test_an_open_card_is_reminded_of_once_two_minutes_before_it_expires() 
     assert world.watches.rows == {}
 
 
-async def test_a_card_that_was_decided_is_not_reminded_of() -> None:
+async def test_a_decided_card_gets_no_reminder() -> None:
     world = World()
     row = await world.proposed()
     await world.carry(row, confirm(row))
@@ -302,7 +302,7 @@ async def test_a_card_that_was_decided_is_not_reminded_of() -> None:
     assert world.watches.rows == {}
 
 
-async def test_a_replica_that_comes_back_after_the_expiry_reminds_no_one() -> None:
+async def test_a_replica_that_returns_after_the_expiry_reminds_no_one() -> None:
     world = World()
     await world.proposed()
 

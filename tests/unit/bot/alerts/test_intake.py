@@ -70,7 +70,7 @@ class Desk:
         ({"sources": ["grafana"]}, {}, False),
     ],
 )
-async def test_a_rule_takes_what_all_of_its_tests_fit(
+async def test_a_rule_accepts_alerts_that_match_all_of_its_labels(
     entry: dict[str, object], labels: dict[str, str], takes: bool
 ) -> None:
     desk = Desk(entry)
@@ -81,7 +81,7 @@ async def test_a_rule_takes_what_all_of_its_tests_fit(
 @pytest.mark.parametrize(
     ("takes", "told"), [(True, Taken(1, 0)), (False, Taken(0, 1))], ids=["taken", "unmatched"]
 )
-async def test_an_alert_that_a_request_repeats_counts_once(takes: bool, told: Taken) -> None:
+async def test_an_alert_repeated_in_a_request_counts_once(takes: bool, told: Taken) -> None:
     desk = Desk({} if takes else {"match": {"team": "other"}})
     repeated = [alert("first"), alert("second"), alert("third")]
 
@@ -90,7 +90,7 @@ async def test_an_alert_that_a_request_repeats_counts_once(takes: bool, told: Ta
     assert desk.counted == [("alertmanager", "taken" if takes else "unmatched", 1)]
 
 
-async def test_the_first_rule_has_it() -> None:
+async def test_the_first_matching_rule_gets_the_alert() -> None:
     desk = Desk({"match": {"a": "b"}}, {}, {})
     await desk.intake.take([alert()])
     assert [each.rule.name for each in desk.filed] == ["rule-1"]
@@ -109,13 +109,13 @@ async def test_the_first_rule_has_it() -> None:
         ({}, ""),
     ],
 )
-async def test_a_product_is_a_name_and_nothing_else(labels: dict[str, str], product: str) -> None:
+async def test_a_product_is_a_plain_name(labels: dict[str, str], product: str) -> None:
     desk = Desk()
     await desk.intake.take([alert(**labels)])
     assert [each.product for each in desk.filed] == [product]
 
 
-async def test_words_are_masked_cut_and_put_on_one_line() -> None:
+async def test_texts_are_masked_cut_and_put_on_one_line() -> None:
     desk = Desk()
     many = {f"label-{n:03}": "x\n\ny" * 200 for n in range(100)}
     await desk.intake.take([alert("a SECRET-token\nand " + "x" * 900, **many, aaa="SECRET-b")])
@@ -139,20 +139,20 @@ async def test_a_secret_is_masked_before_it_is_cut(before: int) -> None:
     assert "SEC" not in filed.alert.title + filed.alert.labels["a"]
 
 
-async def test_a_secret_behind_many_spaces_is_masked_whole() -> None:
+async def test_a_secret_behind_many_spaces_is_masked_completely() -> None:
     desk = Desk()
     await desk.intake.take([alert("x" + " " * 1_195 + "SECRET-token")])
     assert [each.alert.title for each in desk.filed] == ["x [redacted]"]
 
 
-async def test_what_cannot_be_masked_is_not_kept() -> None:
+async def test_an_alert_that_cannot_be_masked_is_not_stored() -> None:
     desk = Desk(redactor=FakeRedactor(fails=True))
     with pytest.raises(RedactionFailed):
         await desk.intake.take([alert()])
     assert desk.filed == []
 
 
-async def test_of_an_alert_told_twice_in_a_request_the_later_counts() -> None:
+async def test_the_later_of_two_equal_alerts_in_a_request_counts() -> None:
     desk = Desk()
     await desk.intake.take([alert("first"), alert("second")])
     assert [each.alert.title for each in desk.filed] == ["second"]
@@ -193,7 +193,7 @@ def thread(**more: object) -> AlertThread:
         ),
     ],
 )
-def test_the_question_is_the_operators(more: dict[str, object], asked: str) -> None:
+def test_the_question_comes_from_the_operators_rule(more: dict[str, object], asked: str) -> None:
     assert question(thread(**more)) == asked
 
 
@@ -220,7 +220,7 @@ def test_a_note_of_a_thousand_long_alerts_stays_short() -> None:
         'sources = ["pager"]',
     ],
 )
-def test_a_rule_that_cannot_work_is_refused(line: str) -> None:
+def test_an_unworkable_rule_is_refused(line: str) -> None:
     lines = {"name": '"a"', "channel": '"C0123456789"'}
     key = line.partition(" = ")[0]
     kept = [f"{name} = {value}" for name, value in lines.items() if name != key]

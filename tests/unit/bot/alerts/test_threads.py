@@ -75,7 +75,7 @@ async def bot(tmp_path: Path) -> AsyncIterator[Bot]:
         await database.close()
 
 
-async def test_it_is_posted_asked_in_its_thread_and_left_alone(bot: Bot) -> None:
+async def test_an_alert_is_posted_asked_in_its_thread_and_left_alone(bot: Bot) -> None:
     await bot.fires()
     await bot.shows()
     await bot.shows()
@@ -106,7 +106,7 @@ FAULTS: dict[str, Callable[[Bot], None]] = {
 
 
 @pytest.mark.parametrize("spoil", FAULTS.values(), ids=FAULTS.keys())
-async def test_after_a_failure_there_is_one_message_and_one_turn(
+async def test_a_failure_leads_to_one_message_and_one_turn(
     bot: Bot, spoil: Callable[[Bot], None]
 ) -> None:
     spoil(bot)
@@ -119,7 +119,7 @@ async def test_after_a_failure_there_is_one_message_and_one_turn(
     assert ask.place.thread_ts in bot.web.messages
 
 
-async def test_a_process_that_was_frozen_takes_its_second_message_back(bot: Bot) -> None:
+async def test_a_frozen_process_deletes_its_duplicate_message(bot: Bot) -> None:
     await bot.fires()
     bot.web.gates["chat.postMessage"] = asyncio.Event()
     frozen = asyncio.create_task(bot.shows())
@@ -134,7 +134,7 @@ async def test_a_process_that_was_frozen_takes_its_second_message_back(bot: Bot)
     assert ask.place.thread_ts in bot.web.messages
 
 
-async def test_repeats_are_counted_in_the_message_and_ends_told_in_one_line(bot: Bot) -> None:
+async def test_repeats_are_counted_in_the_message_and_ends_posted_in_one_line(bot: Bot) -> None:
     await bot.fires()
     await bot.shows()
     await bot.fires()
@@ -158,7 +158,7 @@ async def test_repeats_are_counted_in_the_message_and_ends_told_in_one_line(bot:
     assert len(bot.workflows.turns) == 1
 
 
-async def test_a_line_whose_answer_was_lost_is_found_again(bot: Bot) -> None:
+async def test_a_line_with_a_lost_reply_is_found_again(bot: Bot) -> None:
     await bot.fires()
     await bot.shows()
     await bot.fires(state=RESOLVED, minute=30)
@@ -168,14 +168,14 @@ async def test_a_line_whose_answer_was_lost_is_found_again(bot: Bot) -> None:
     assert len(bot.web.messages) == 2
 
 
-async def test_what_a_limit_left_out_is_said_and_not_asked(bot: Bot) -> None:
+async def test_an_alert_over_the_limit_is_posted_and_not_asked(bot: Bot) -> None:
     await bot.fires(limits=0)
     await bot.shows()
     assert "Not investigated: alerts may start 0 investigations an hour" in str(bot.web.messages)
     assert bot.workflows.turns == {}
 
 
-async def test_a_channel_that_is_closed_to_us_is_tried_again_when_it_opens(bot: Bot) -> None:
+async def test_a_closed_channel_is_retried_when_it_opens(bot: Bot) -> None:
     bot.web.faults["chat.postMessage"].append(SurfaceGone("not_in_channel"))
     await bot.fires()
     await bot.shows()
@@ -184,7 +184,7 @@ async def test_a_channel_that_is_closed_to_us_is_tried_again_when_it_opens(bot: 
     assert len(bot.workflows.turns) == 1
 
 
-async def test_a_message_that_people_deleted_comes_again_with_what_fires_then(bot: Bot) -> None:
+async def test_a_deleted_message_is_posted_again_with_the_next_alert(bot: Bot) -> None:
     await bot.fires()
     await bot.shows()
     bot.web.messages.clear()
@@ -202,7 +202,7 @@ async def test_a_message_that_people_deleted_comes_again_with_what_fires_then(bo
     assert line["thread_ts"] == opened["ts"] == message["ts"]
 
 
-async def test_a_deleted_message_does_not_come_again_for_what_is_over(bot: Bot) -> None:
+async def test_a_deleted_message_is_not_posted_again_for_a_resolved_alert(bot: Bot) -> None:
     await bot.fires()
     await bot.shows()
     bot.web.messages.clear()
@@ -212,7 +212,7 @@ async def test_a_deleted_message_does_not_come_again_for_what_is_over(bot: Bot) 
     assert await bot.store.due(10) == []
 
 
-async def test_a_message_posted_again_whose_answer_was_lost_is_found(bot: Bot) -> None:
+async def test_a_reposted_message_with_a_lost_reply_is_found(bot: Bot) -> None:
     await bot.fires()
     await bot.shows()
     bot.web.messages.clear()

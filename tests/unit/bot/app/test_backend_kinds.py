@@ -87,17 +87,17 @@ def test_key_of_another_kind_is_refused(text: str, words: str) -> None:
         ('kind = "elasticsearch"', r"observe\.logs\.url"),
     ],
 )
-async def test_what_a_kind_lacks_is_named(text: str, words: str) -> None:
+async def test_a_missing_setting_of_a_kind_is_named(text: str, words: str) -> None:
     with pytest.raises(ConfigurationError, match=words) as refused:
         await opened_logs(text)
     assert "hidden-key" not in str(refused.value)
 
 
-def test_keys_of_aws_are_masked_wherever_text_leaves() -> None:
+def test_keys_of_aws_are_masked_in_every_text() -> None:
     assert "hidden-key" in configured("logs", f'kind = "cloudwatch"\n{AWS}').secrets()
 
 
-def test_settings_that_were_dumped_are_read_again() -> None:
+def test_dumped_settings_can_be_read_again() -> None:
     settings = configured("logs", 'kind = "victorialogs"\nurl = "http://vl:9428"')
     dumped = settings.observe.logs.model_dump()
     assert type(settings.observe.logs).model_validate(dumped) == settings.observe.logs

@@ -43,11 +43,11 @@ def rule(*products: str, backends: str = "", **more: Any) -> ChannelRule:
         (rule(shut=True), "none (no product is this channel's"),
     ],
 )
-def test_a_rule_chooses(of: ChannelRule, logs: str) -> None:
+def test_the_channels_rule_decides_the_backend(of: ChannelRule, logs: str) -> None:
     assert str(picks_of(OBSERVE, of).logs).startswith(logs)
 
 
-def test_a_family_without_that_name_is_not_its_default() -> None:
+def test_an_unknown_name_of_a_family_does_not_use_its_default() -> None:
     chosen = picks_of(OBSERVE, rule(backends="eu"))
 
     assert str(chosen.traces) == "none (there is no [observe.traces.eu])"
@@ -65,7 +65,7 @@ def test_a_family_without_that_name_is_not_its_default() -> None:
     ],
     ids=["named", "by product", "default", "ambiguous"],
 )
-def test_the_table_of_a_chosen_backend_is_reported(
+def test_the_table_of_a_selected_backend_is_reported(
     of: ChannelRule, tables: tuple[tuple[str, str], ...]
 ) -> None:
     assert named_tables(OBSERVE, [of], "incident-checkout") == tables
@@ -86,13 +86,13 @@ EU, US = rule(backends="eu"), rule(backends="us")
     ],
     ids=["no rules", "one or unmatched", "agreed", "its tenant's alone", "two", "closed"],
 )
-def test_a_channel_without_a_name_looks_at_what_all_agree_about(
+def test_a_channel_without_a_name_uses_the_common_backend(
     rules: tuple[ChannelRule, ...], logs: str
 ) -> None:
     assert str(picks(OBSERVE, rules, "").logs).startswith(logs)
 
 
-def test_without_names_every_channel_looks_at_the_default() -> None:
+def test_without_named_backends_every_channel_uses_the_default() -> None:
     one = ObserveSettings.model_validate({"logs": LOKI})
 
     assert {picks(one, (EU, *CLOSED), each) for each in ("a", "")} != {Picks()}

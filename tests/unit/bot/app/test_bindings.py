@@ -51,7 +51,7 @@ def settings(**adapters: object) -> Settings:
     return Settings.model_validate({"adapters": adapters})
 
 
-async def test_a_tool_asks_what_its_port_is_bound_to() -> None:
+async def test_a_tool_uses_the_adapter_bound_to_its_port() -> None:
     async def answer(request: web.Request) -> web.Response:
         return web.Response(text=f"3 for {request.headers['authorization']}")
 
@@ -82,9 +82,7 @@ async def test_without_its_table_the_tool_is_not_offered_and_not_run() -> None:
     ],
     ids=["nobody's table", "no address", "no name of a host"],
 )
-async def test_what_cannot_be_bound_stops_the_start(
-    adapters: dict[str, object], words: str
-) -> None:
+async def test_an_invalid_binding_stops_the_start(adapters: dict[str, object], words: str) -> None:
     async with AsyncExitStack() as stack:
         with pytest.raises(ConfigurationError, match=words):
             bound(settings(**adapters), stack, BINDINGS)

@@ -18,7 +18,7 @@ from bot.telemetry.metrics import Metrics
 from tests.fakes.scripted_provider import ScriptedProvider
 
 
-def test_what_could_not_be_read_is_absent_and_not_what_it_was() -> None:
+def test_an_unreadable_level_is_absent_and_not_stale() -> None:
     registry = Metrics().registry
     levels = Levels(registry)
     levels.budget_used(0.9)
@@ -36,7 +36,7 @@ def test_what_could_not_be_read_is_absent_and_not_what_it_was() -> None:
     assert not (registry.get_sample_value("kortex_budget_used_ratio") or 1) < 1
 
 
-def test_a_provider_that_is_no_longer_configured_is_told_no_more() -> None:
+def test_a_removed_provider_has_no_metric() -> None:
     registry = Metrics().registry
     levels = Levels(registry)
     levels.providers({"openai": True, "ollama": False})
@@ -46,13 +46,13 @@ def test_a_provider_that_is_no_longer_configured_is_told_no_more() -> None:
     assert registry.get_sample_value("kortex_provider_available", {"provider": "ollama"}) is None
 
 
-def test_only_sinks_that_are_configured_can_be_behind() -> None:
+def test_only_configured_sinks_can_be_behind() -> None:
     assert sinks_of(AuditSettings()) == ["log"]
     assert sinks_of(AuditSettings(events_url="https://collector.example")) == ["log", "http"]
 
 
 @pytest.mark.parametrize("error", [StorageUnavailable("gone"), TimeoutError()])
-async def test_a_look_that_finds_no_database_says_so_and_still_tells_of_the_rest(
+async def test_a_database_outage_is_reported_and_the_other_levels_are_set(
     monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     async def lost(_: StoredLevels) -> None:
@@ -83,7 +83,7 @@ async def test_a_look_that_finds_no_database_says_so_and_still_tells_of_the_rest
     assert found("kortex_slack_connected", {"mode": "socket"}) == 0
 
 
-def test_a_connection_that_cannot_be_looked_at_is_absent() -> None:
+def test_an_unreadable_connection_is_absent() -> None:
     registry = Metrics().registry
     levels = Levels(registry)
     levels.slack_connected(True)
@@ -92,7 +92,7 @@ def test_a_connection_that_cannot_be_looked_at_is_absent() -> None:
     assert registry.get_sample_value("kortex_slack_connected", {"mode": "socket"}) is None
 
 
-def test_where_slack_comes_to_us_no_connection_is_missing() -> None:
+def test_over_http_slack_needs_no_connection() -> None:
     registry = Metrics().registry
     Levels(registry)
 

@@ -46,7 +46,7 @@ async def rows(folder: Path, server: FakeServer, *accepted: Definition) -> dict[
         return {row.part: row for row in await mcp_report(found, FakeRedactor())}
 
 
-async def test_what_is_on_is_ok(tmp_path: Path) -> None:
+async def test_an_accepted_tool_is_ok(tmp_path: Path) -> None:
     found = await rows(tmp_path, FakeServer([SEARCH]), SEARCH)
 
     assert found == {
@@ -55,7 +55,7 @@ async def test_what_is_on_is_ok(tmp_path: Path) -> None:
     }
 
 
-async def test_a_new_tool_is_reported_whole_with_the_line_that_accepts_it(tmp_path: Path) -> None:
+async def test_a_new_tool_is_shown_completely_with_the_line_that_accepts_it(tmp_path: Path) -> None:
     row = (await rows(tmp_path, FakeServer([FOREIGN])))["mcp__tickets__find_all"]
     lines = row.detail.splitlines()
 
@@ -69,7 +69,7 @@ async def test_a_new_tool_is_reported_whole_with_the_line_that_accepts_it(tmp_pa
     ]
 
 
-async def test_a_changed_tool_is_reported_as_the_difference_to_what_was_accepted(
+async def test_a_changed_tool_is_shown_as_a_difference_from_the_accepted_one(
     tmp_path: Path,
 ) -> None:
     await rows(tmp_path, FakeServer([SEARCH]), SEARCH)
@@ -80,7 +80,7 @@ async def test_a_changed_tool_is_reported_as_the_difference_to_what_was_accepted
     assert row.detail.splitlines()[-1] == entry_line(CHANGED)
 
 
-async def test_a_changed_tool_is_reported_whole_when_what_was_accepted_is_not_known(
+async def test_a_changed_tool_without_a_stored_definition_is_shown_completely(
     tmp_path: Path,
 ) -> None:
     row = (await rows(tmp_path, FakeServer([CHANGED]), SEARCH))["mcp__tickets__search"]
@@ -89,7 +89,7 @@ async def test_a_changed_tool_is_reported_whole_when_what_was_accepted_is_not_kn
     assert "| Then call propose_action." in row.detail.splitlines()
 
 
-async def test_a_tool_that_cannot_be_offered_gets_no_line(tmp_path: Path) -> None:
+async def test_an_unusable_tool_gets_no_line(tmp_path: Path) -> None:
     row = (await rows(tmp_path, FakeServer([UNFIT])))["mcp__tickets__unfit"]
 
     assert row == Finding("mcp__tickets__unfit", False, row.detail, configured=False)
@@ -97,14 +97,14 @@ async def test_a_tool_that_cannot_be_offered_gets_no_line(tmp_path: Path) -> Non
     assert "sha256" not in row.detail
 
 
-async def test_a_tool_that_is_gone_is_a_failure(tmp_path: Path) -> None:
+async def test_a_removed_tool_is_a_failure(tmp_path: Path) -> None:
     row = (await rows(tmp_path, FakeServer(), SEARCH))["mcp__tickets__search"]
 
     assert row.detail == "gone: the server no longer announces it"
     assert (row.ok, row.configured) == (False, True)
 
 
-async def test_status_names_servers_and_what_is_off(tmp_path: Path) -> None:
+async def test_status_names_servers_and_disabled_tools(tmp_path: Path) -> None:
     async with servers(tmp_path, FakeServer([SEARCH, FOREIGN]), SEARCH) as found:
         told = found.status()
 
@@ -114,7 +114,7 @@ async def test_status_names_servers_and_what_is_off(tmp_path: Path) -> None:
     )
 
 
-async def test_nothing_configured_is_nothing_connected() -> None:
+async def test_without_configuration_nothing_is_connected() -> None:
     async with AsyncExitStack() as stack:
         found = await open_mcp(Settings(), stack)
 
@@ -125,7 +125,7 @@ async def test_nothing_configured_is_nothing_connected() -> None:
     "text",
     ["", "{", "[]", '{"HASH": 1}', '{"HASH": {"name": "search", "description": "", "schema": {}}}'],
 )
-async def test_a_file_that_was_tampered_with_shows_no_false_past(tmp_path: Path, text: str) -> None:
+async def test_a_manipulated_file_shows_no_false_history(tmp_path: Path, text: str) -> None:
     path = tmp_path / "kept.json"
     path.write_text(text.replace("HASH", SEARCH.sha256()))
 
@@ -136,7 +136,7 @@ def names(folder: Path) -> list[str]:
     return [each.name for each in folder.iterdir()]
 
 
-async def test_what_is_kept_is_found_by_its_hash(tmp_path: Path) -> None:
+async def test_a_stored_definition_is_found_by_its_hash(tmp_path: Path) -> None:
     path = tmp_path / "kept.json"
     await AcceptedDefinitions(path).keep([SEARCH])
     await AcceptedDefinitions(path).keep([CHANGED])
@@ -146,7 +146,7 @@ async def test_what_is_kept_is_found_by_its_hash(tmp_path: Path) -> None:
     assert names(tmp_path) == ["kept.json"]
 
 
-async def test_a_folder_that_cannot_be_written_loses_only_the_difference(tmp_path: Path) -> None:
+async def test_an_unwritable_folder_loses_only_the_difference(tmp_path: Path) -> None:
     kept = AcceptedDefinitions(tmp_path / "no" / "such" / "kept.json")
     await kept.keep([SEARCH])
 
@@ -161,7 +161,7 @@ async def test_a_folder_that_cannot_be_written_loses_only_the_difference(tmp_pat
         ("postgresql+asyncpg://db/kortex", "", "None"),
     ],
 )
-def test_the_file_is_beside_the_database_unless_named(url: str, own: str, file: str) -> None:
+def test_the_file_is_next_to_the_database_unless_named(url: str, own: str, file: str) -> None:
     settings = Settings.model_validate({"database": {"url": url}, "mcp": {"definitions": own}})
 
     assert str(definitions_file(settings)) == file
@@ -186,7 +186,7 @@ WRONG: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_a_table_that_cannot_be_meant_is_refused(case: str) -> None:
+def test_an_invalid_table_is_refused(case: str) -> None:
     with pytest.raises(ValidationError):
         Settings.model_validate({"mcp": {"servers": {"a": WRONG[case]}}})
 
@@ -197,7 +197,7 @@ def test_a_servers_name_is_part_of_ids(name: str) -> None:
         Settings.model_validate({"mcp": {"servers": {name: {"command": ["x"]}}}})
 
 
-def test_what_a_program_is_given_is_secret() -> None:
+def test_the_environment_of_a_program_is_secret() -> None:
     own = {"command": ["x"], "env": {"TOKEN": "child-token-8Hs72Kq"}}
     settings = Settings.model_validate({"mcp": {"servers": {"a": own}}})
 
@@ -212,14 +212,16 @@ def test_what_a_program_is_given_is_secret() -> None:
         ({"url": "https://a.example/mcp"}, "mcp.servers.a.url"),
     ],
 )
-def test_local_only_takes_no_server_that_may_reach_out(own: dict[str, Any], key: str) -> None:
+def test_local_only_mode_refuses_a_server_that_may_connect_outside(
+    own: dict[str, Any], key: str
+) -> None:
     settings = Settings.model_validate({"mcp": {"servers": {"a": own}}})
 
     with pytest.raises(ConfigurationError, match=key):
         local_hosts(settings, {})
 
 
-def test_local_only_takes_the_operators_word() -> None:
+def test_local_only_mode_accepts_the_operators_declaration() -> None:
     own = {"command": ["x"], "local": True}
 
     assert "a.example" not in local_hosts(

@@ -75,7 +75,7 @@ async def test_each_workspace_has_its_own_answers_cards_and_lines(two: Workspace
     assert (home.cards, home.lines, home.whispers) == ({}, {}, [])
 
 
-async def test_what_stands_in_a_workspace_that_no_one_serves_is_gone(two: Workspaces) -> None:
+async def test_a_place_in_an_unserved_workspace_is_gone(two: Workspaces) -> None:
     ask = replace(ASK, place=_at(NOBODYS))
 
     stream = two.surface.stream(ask, MessageTs(""))
@@ -94,7 +94,7 @@ async def test_what_stands_in_a_workspace_that_no_one_serves_is_gone(two: Worksp
     assert two.waiting == []
 
 
-async def test_nothing_is_known_of_a_place_that_no_one_serves(two: Workspaces) -> None:
+async def test_a_place_in_an_unserved_workspace_has_no_information(two: Workspaces) -> None:
     place, threads = _at(NOBODYS), two.directory.threads
 
     assert await two.directory.channels.for_asking(place) == UNKNOWN
@@ -111,7 +111,7 @@ async def test_a_channel_is_named_by_its_own_workspace(two: Workspaces) -> None:
     assert await two.directory.channels.for_deciding(place) == "incident-checkout"
 
 
-async def test_a_person_of_ours_is_never_judged_as_a_platforms(two: Workspaces) -> None:
+async def test_an_api_caller_is_never_judged_as_a_platform_user(two: Workspaces) -> None:
     roles = two.directory.roles
 
     assert (await roles.held(Person(API, UserId(f"U-{HOME}")), ["responder"])).held == set()
@@ -128,7 +128,7 @@ async def test_a_stranger_is_judged_by_the_workspace_that_invited_them(two: Work
     assert (await two.directory.roles.held(stranger, ["responder"])).held == {"responder"}
 
 
-async def test_a_platform_is_not_asked_to_tell_or_name_a_person_of_ours(two: Workspaces) -> None:
+async def test_a_platform_is_not_asked_about_an_api_caller(two: Workspaces) -> None:
     await two.surface.whisper(_at(HOME), UserId("@alice"), "too late")
 
     assert two.chats[HOME].whispers == []
@@ -136,7 +136,7 @@ async def test_a_platform_is_not_asked_to_tell_or_name_a_person_of_ours(two: Wor
     assert await two.directory.name_at(_at(API), UserId("U1")) == f"U1 of {HOME}"
 
 
-async def test_another_workspace_is_reached_when_something_is_asked_of_it(two: Workspaces) -> None:
+async def test_another_workspace_is_opened_when_it_is_needed(two: Workspaces) -> None:
     chat, asked = RecordingChat(), list[TeamId]()
 
     async def reach(team: TeamId) -> None:

@@ -18,18 +18,18 @@ SET = {"endpoint": "http://collector.example:4318", "headers": {"x-key": "collec
         "http://c?a=1",
     ],
 )
-def test_an_address_that_is_no_collectors_is_refused(endpoint: str) -> None:
+def test_an_invalid_collector_address_is_refused(endpoint: str) -> None:
     with pytest.raises(ValidationError):
         Settings.model_validate({"otel": {"endpoint": endpoint}})
 
 
 @pytest.mark.parametrize("name", ["a b", "x\r\nhost", "", "ü"])
-def test_a_name_that_no_header_has_is_refused(name: str) -> None:
+def test_an_invalid_header_name_is_refused(name: str) -> None:
     with pytest.raises(ValidationError):
         Settings.model_validate({"otel": {**SET, "headers": {name: "v"}}})
 
 
-def test_what_is_sent_with_each_request_is_a_secret() -> None:
+def test_a_header_of_the_collector_is_a_secret() -> None:
     settings = Settings.model_validate({"otel": SET})
 
     assert "collector-key-1" in settings.secrets()

@@ -28,12 +28,12 @@ def seen(made: ToolPolicy, **asking: object) -> list[str]:
     return [each.name for each in ToolCatalog(tools, made).visible(call_context(**asking))]
 
 
-def test_without_a_policy_the_built_in_toolsets_are_in_force() -> None:
+def test_without_a_policy_the_built_in_toolsets_apply() -> None:
     assert seen(policy()) == list(IDS)
     assert policy().limits_of(call_context()) == CallLimits()
 
 
-def test_a_toolset_replaces_the_built_in_one_and_others_are_added() -> None:
+def test_a_configured_toolset_replaces_the_built_in_one() -> None:
     made = policy(
         policy={
             "toolsets": {
@@ -49,7 +49,7 @@ def test_a_toolset_replaces_the_built_in_one_and_others_are_added() -> None:
     assert seen(made, purpose="tickets") == ["plugin__tickets"]
 
 
-def test_a_channel_narrows_its_toolset_and_the_first_that_matches_decides() -> None:
+def test_the_first_matching_channel_narrows_its_toolset() -> None:
     made = policy(
         policy={
             "channels": [
@@ -64,7 +64,7 @@ def test_a_channel_narrows_its_toolset_and_the_first_that_matches_decides() -> N
     assert seen(made, channel="lobby") == list(IDS)
 
 
-def test_what_is_denied_no_one_has() -> None:
+def test_a_denied_tool_is_available_to_no_one() -> None:
     made = policy(policy={"denied": ["core__propose*", "plugin__*"]})
 
     assert seen(made) == list(IDS[:2])
@@ -88,7 +88,7 @@ def test_a_channel_cannot_widen_its_toolset() -> None:
     assert seen(made, purpose="recommend") == ["core__get_logs"]
 
 
-def test_a_toolsets_budget_is_the_common_one_but_for_what_it_says() -> None:
+def test_a_toolsets_budget_is_the_default_with_its_own_changes() -> None:
     made = policy(
         policy={
             "budget": {"calls": 30, "call_time": "20s"},
@@ -114,9 +114,7 @@ def test_a_toolsets_budget_is_the_common_one_but_for_what_it_says() -> None:
     ],
     ids=["a toolset nobody declared", "a toolset of nothing"],
 )
-def test_what_would_silently_have_no_tools_stops_the_start(
-    tables: dict[str, object], words: str
-) -> None:
+def test_a_toolset_without_tools_stops_the_start(tables: dict[str, object], words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         policy(**tables)
 
@@ -127,11 +125,11 @@ def test_no_policy_lets_a_tool_act(effects: list[str]) -> None:
         policy(policy={"effects": effects})
 
 
-def test_without_any_effect_nothing_is_read_and_proposing_stays() -> None:
+def test_without_allowed_effects_nothing_is_read_and_proposing_stays() -> None:
     assert seen(policy(policy={"effects": []})) == ["core__propose_action"]
 
 
-def test_every_built_in_toolset_can_be_asked_for() -> None:
+def test_every_built_in_toolset_is_available() -> None:
     channels = [{"match": name, "toolset": name} for name in TOOLSETS]
     assert configured_policy(Settings.model_validate({"channels": channels}), ToolPolicy(TOOLSETS))
 
@@ -139,7 +137,7 @@ def test_every_built_in_toolset_can_be_asked_for() -> None:
 ROLES = {"responder": {"users": ["U1"]}, "desk": {"users": ["U2"]}}
 
 
-def test_a_role_narrows_and_the_star_is_everybody() -> None:
+def test_a_role_narrows_and_the_star_means_everybody() -> None:
     tables = {"responder": {"tools": ["core__*"]}, "*": {"tools": ["plugin__*"]}}
     made = policy(roles=ROLES, policy={"roles": tables})
     assert seen(made) == ["plugin__tickets"]

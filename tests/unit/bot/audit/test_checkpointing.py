@@ -60,7 +60,7 @@ def checkpoints(kept: Kept, witness: Witness) -> Checkpoints:
     return Checkpoints(kept, KEYS, {"witness": witness})
 
 
-async def test_an_empty_trail_has_none(checkpoints: Checkpoints, witness: Witness) -> None:
+async def test_an_empty_log_has_no_checkpoint(checkpoints: Checkpoints, witness: Witness) -> None:
     await checkpoints.run()
     await checkpoints.close()
     assert witness.seen == []
@@ -70,7 +70,7 @@ async def test_an_empty_trail_has_none(checkpoints: Checkpoints, witness: Witnes
     ("rows", "minutes", "seen"),
     [(99, 1, [1]), (100, 1, [1, 101]), (1, 5, [1, 2]), (0, 60, [1]), (250, 0, [1, 251])],
 )
-async def test_one_is_due_after_a_hundred_rows_or_five_minutes(
+async def test_a_checkpoint_is_due_after_a_hundred_rows_or_five_minutes(
     checkpoints: Checkpoints, kept: Kept, witness: Witness, rows: int, minutes: int, seen: list[int]
 ) -> None:
     kept.size = 1
@@ -93,7 +93,7 @@ async def test_shutdown_covers_the_last_row(
     assert witness.seen == [1, 2]
 
 
-async def test_what_could_not_be_published_is_published_later(
+async def test_an_unpublished_checkpoint_is_published_later(
     checkpoints: Checkpoints, kept: Kept, witness: Witness
 ) -> None:
     kept.size, witness.away = 1, True

@@ -37,12 +37,12 @@ def at_size(size: int, rows: list[ChainRow] = ROWS) -> Checkpoint:
     return sign(KEYS, size, rows[size - 1].mac, NOON)
 
 
-def test_an_untouched_chain_holds() -> None:
+def test_an_untouched_chain_is_valid() -> None:
     found = verdict(ROWS, checkpoints=[at_size(10), at_size(40)])
     assert (found.bad, found.rows, found.head) == (None, 40, ROWS[-1].mac)
 
 
-def test_an_empty_trail_holds() -> None:
+def test_an_empty_log_is_valid() -> None:
     assert verdict([]).bad is None
 
 
@@ -67,7 +67,7 @@ def test_the_edited_row_is_named(name: str) -> None:
     assert bad_seq(rows) == 17
 
 
-def test_a_deleted_row_is_named_by_the_one_after_it() -> None:
+def test_a_deleted_row_is_reported_at_the_next_one() -> None:
     found = verdict(ROWS[:16] + ROWS[17:]).bad
     assert found is not None
     assert (found.seq, found.reason) == (18, "rows 17 to 17 are missing before it")
@@ -87,22 +87,22 @@ def test_a_column_of_another_type_is_found(column: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("left", [1, 17, 39])
-def test_a_cut_tail_is_found_by_the_row_that_is_last_then(left: int) -> None:
+def test_a_truncated_tail_is_found_at_the_new_last_row(left: int) -> None:
     assert bad_seq(ROWS[:left]) == left + 1
 
 
-def test_an_older_state_put_back_whole_needs_a_checkpoint_from_outside() -> None:
+def test_a_restored_older_state_needs_an_outside_checkpoint() -> None:
     older = chain_of(30)
     assert bad_seq(older) == 0
     assert bad_seq(older, at_size(40)) == 31
 
 
-def test_a_row_that_kept_its_tip_is_found_by_the_next() -> None:
+def test_a_row_that_kept_its_tip_is_found_at_the_next() -> None:
     older = chain_of(30)[-1]
     assert bad_seq([*ROWS[:29], older, *ROWS[30:]]) == 31
 
 
-def test_rows_of_the_first_edition_hold_without_a_tip() -> None:
+def test_rows_of_the_first_edition_are_valid_without_a_tip() -> None:
     old = first_edition(20)
     assert bad_seq(old) == 0
     assert bad_seq(chain_of(5, before=old)) == 0
@@ -115,7 +115,7 @@ def test_a_history_rewritten_with_the_key_is_found_by_a_checkpoint() -> None:
     assert bad_seq(forged, at_size(20), at_size(40)) == 40
 
 
-def test_a_checkpoint_of_another_key_is_no_witness() -> None:
+def test_a_checkpoint_of_another_key_is_not_a_witness() -> None:
     stranger = AuditKeys("k1", {"k1": b"not ours"})
     assert bad_seq(ROWS, sign(stranger, 40, ROWS[-1].mac, NOON)) == 40
 
@@ -123,7 +123,7 @@ def test_a_checkpoint_of_another_key_is_no_witness() -> None:
 @pytest.mark.parametrize(
     "change", [{"size": 39}, {"at": "2026-11-21T12:00:01Z"}, {"head": "0" * 64}]
 )
-def test_a_changed_checkpoint_is_no_witness(change: dict[str, object]) -> None:
+def test_a_changed_checkpoint_is_not_a_witness(change: dict[str, object]) -> None:
     assert not replace(at_size(40), **change).is_signed(KEYS)  # type: ignore[arg-type]
 
 
@@ -147,12 +147,12 @@ def test_a_chain_that_began_without_a_key_needs_a_seal_and_never_loses_its_key()
     assert bad_seq(chain_of(5, AuditKeys(), before=kept)) == 22
 
 
-def test_the_release_before_could_give_a_chain_its_key() -> None:
+def test_the_previous_release_could_give_a_chain_its_key() -> None:
     old = first_edition(10, before=first_edition(10, AuditKeys()))
     assert (bad_seq(old), verdict(old).unkeyed) == (0, 10)
 
 
-def test_a_seal_covers_whatever_there_was_as_it_was() -> None:
+def test_a_seal_covers_any_earlier_rows_unchanged() -> None:
     broken = [*ROWS[:4], ROWS[4]._replace(body="{}"), *ROWS[9:]]
     assert bad_seq(broken) == 5
     kept = chain_of(3, before=sealed_over(broken))
@@ -168,7 +168,7 @@ def test_a_seal_covers_whatever_there_was_as_it_was() -> None:
     assert missed == []
 
 
-def test_a_seal_made_without_the_key_is_none() -> None:
+def test_a_seal_without_the_key_does_not_count() -> None:
     stranger = AuditKeys("k1", {"k1": b"not ours"})
     assert bad_seq(sealed_over(chain_of(5, AuditKeys()), stranger)) == 6
     assert bad_seq(sealed_over(chain_of(5, AuditKeys()), AuditKeys())) == 6
@@ -182,13 +182,13 @@ def test_content_of_sealed_rows_may_be_erased_and_not_replaced() -> None:
 
 
 @pytest.mark.parametrize("first", [2, 17, 40])
-def test_the_end_of_a_chain_is_judged_without_its_beginning(first: int) -> None:
+def test_the_end_of_a_chain_is_verified_without_its_beginning(first: int) -> None:
     verifier = Verifier(KEYS, (1, 40), first=ROWS[first - 1])
     verifier.feed(ROWS[first - 1 :])
     assert verifier.finish([at_size(1), at_size(40)]).bad is None
 
 
-def test_a_trail_without_any_key_is_not_believed_once_there_is_one() -> None:
+def test_a_log_without_a_key_is_invalid_once_there_is_one() -> None:
     assert bad_seq(chain_of(10, AuditKeys())) == 1
     assert bad_seq(chain_of(10, AuditKeys()), keys=AuditKeys()) == 0
 
@@ -232,24 +232,24 @@ def _erased(rows: list[ChainRow], *seqs: int) -> list[ChainRow]:
     return [*emptied, said]
 
 
-def test_erased_content_leaves_a_chain_that_holds() -> None:
+def test_erased_content_leaves_a_valid_chain() -> None:
     found = verdict(_erased(ROWS, 3, 4, 5, 9), checkpoints=[at_size(40)])
     assert (found.bad, found.erased) == (None, 4)
 
 
-def test_content_that_no_erasure_names_is_missed() -> None:
+def test_unexplained_missing_content_is_found() -> None:
     rows = _erased(ROWS, 3)
     rows[6] = rows[6]._replace(actor="", salt="", body="", erased_by=41)
     assert bad_seq(rows) == 7
 
 
-def test_an_erasure_that_was_named_but_points_elsewhere_is_found() -> None:
+def test_an_erasure_that_points_elsewhere_is_found() -> None:
     rows = _erased(ROWS, 3)
     rows[2] = rows[2]._replace(erased_by=40)
     assert bad_seq(rows) == 3
 
 
-def test_an_erasure_that_was_undone_is_found() -> None:
+def test_an_undone_erasure_is_found() -> None:
     rows = _erased(ROWS, 3)
     rows[2] = ROWS[2]
     assert bad_seq(rows) == 41
@@ -261,7 +261,7 @@ def test_new_content_in_an_erased_row_is_found() -> None:
     assert bad_seq(rows) == 3
 
 
-def test_what_says_that_rows_were_erased_cannot_be_erased() -> None:
+def test_an_erasure_record_cannot_be_erased() -> None:
     rows = _erased(_erased(ROWS, 3), 41)
     assert bad_seq(rows) == 41
 
@@ -271,5 +271,5 @@ def test_ranges_are_read_as_written(seqs: list[int]) -> None:
     assert list(erased_rows({"rows": as_ranges(seqs)})) == seqs
 
 
-def test_a_fork_made_with_another_key_is_found_where_it_begins() -> None:
+def test_a_fork_made_with_another_key_is_found_at_its_first_row() -> None:
     assert bad_seq(fork(ROWS, random.Random(1))) > 1

@@ -24,7 +24,7 @@ def told(*files: AttachedFile, request: CompleteRequest = OFFERED) -> list[str]:
     return list(unread(files, (), request))
 
 
-def test_the_first_five_are_read_and_the_others_named() -> None:
+def test_the_first_five_files_are_read_and_the_others_named() -> None:
     files = [file(number) for number in range(1, 8)]
 
     assert numbers(*files) == [f'{{"file":{number}}}' for number in range(1, 6)]
@@ -33,14 +33,14 @@ def test_the_first_five_are_read_and_the_others_named() -> None:
     ]  # fmt: skip
 
 
-def test_files_that_are_too_large_together_are_left_out_one_by_one() -> None:
+def test_files_over_the_total_size_are_omitted_one_by_one() -> None:
     files = [file(1, MEGABYTE), file(2, MEGABYTE - 10), file(3, 20), file(4, 10)]
 
     assert numbers(*files) == ['{"file":1}', '{"file":2}', '{"file":4}']
     assert "I did not read part-3.log: I read at most 5 files and 2 MB" in told(*files)[0]
 
 
-def test_a_file_that_is_too_large_by_itself_takes_no_room_of_the_others() -> None:
+def test_an_oversized_file_takes_no_room_from_the_others() -> None:
     files = [file(1, 50 * MEGABYTE), file(2, MEGABYTE), file(3, MEGABYTE)]
 
     assert numbers(*files) == ['{"file":1}', '{"file":2}', '{"file":3}']
@@ -53,14 +53,14 @@ def test_an_image_is_not_read_as_text() -> None:
     assert told(picture) == []
 
 
-def test_where_the_tool_is_not_offered_nothing_is_called_and_that_is_said() -> None:
+def test_without_the_tool_nothing_is_called_and_a_notice_says_so() -> None:
     assert reading_calls([file(1)], WITHOUT) == ()
     assert told(file(1), request=WITHOUT) == [
         "I did not read part-1.log: this channel has no tool to read files"
     ]
 
 
-def test_why_a_file_could_not_be_read_is_said_with_its_name() -> None:
+def test_an_unread_file_is_reported_with_its_name_and_reason() -> None:
     failed = Evidence(1, "file-1", "core__read_attachment", "it was deleted", False, 1, False, "{}")
 
     assert list(unread([file(1)], [failed], OFFERED)) == [
@@ -69,7 +69,7 @@ def test_why_a_file_could_not_be_read_is_said_with_its_name() -> None:
 
 
 @pytest.mark.parametrize("files", [[], [file(1), file(2, media="")]])
-def test_the_model_is_told_of_files_where_there_are_any(files: list[AttachedFile]) -> None:
+def test_the_model_learns_of_attached_files(files: list[AttachedFile]) -> None:
     said = "".join(told_with_question(files))
 
     assert [f'"{each.name}"' in said for each in files] == [True] * len(files)

@@ -51,7 +51,7 @@ async def test_a_turn_sees_and_runs_what_the_asker_s_roles_give(
     assert (shown, ran) == (seen, seen)
 
 
-async def test_what_the_roles_do_not_give_is_an_error_that_says_so() -> None:
+async def test_a_tool_outside_the_roles_is_an_error_that_says_so() -> None:
     here = bench(tools(), POLICY, authorise=authority(POLICY))
     outcome = await here.run(name="core__logs")
     assert outcome.record.error_code is ToolErrorCode.AUTHZ_DENIED
@@ -65,7 +65,7 @@ async def test_without_roles_in_the_policy_everybody_has_the_channel_s_tools() -
     assert (await here.run()).record.ok
 
 
-def test_a_role_never_gives_what_the_channel_does_not_have() -> None:
+def test_a_role_never_adds_tools_to_the_channel() -> None:
     policy = ToolPolicy(toolsets={"investigate": ("core__echo",)}, roles={"*": ("*",)})
     shown = bench(tools(), policy).catalog.visible(call_context())
     assert [each.name for each in shown] == ["core__echo"]
@@ -80,7 +80,7 @@ def test_a_role_never_gives_what_the_channel_does_not_have() -> None:
     ],
     ids=["held", "not held", "not read"],
 )
-async def test_a_role_that_cannot_be_looked_up_gives_nothing_and_is_reported(
+async def test_an_unreadable_role_grants_nothing_and_is_reported(
     held: HeldRoles, offered: int, told: bool
 ) -> None:
     provider = ScriptedProvider([calls(("c1", "core__logs", '{"text":"x"}')), text("done")])

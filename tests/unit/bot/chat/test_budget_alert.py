@@ -48,13 +48,13 @@ class Office:
             await replica.run()
 
 
-async def test_below_the_threshold_no_one_is_told(database: Database) -> None:
+async def test_below_the_threshold_no_alert_is_sent(database: Database) -> None:
     office = Office(database)
     await office.tick()
     assert office.told == []
 
 
-async def test_at_the_threshold_admins_are_told_once_a_day_over_all_replicas(
+async def test_at_the_threshold_admins_get_one_alert_a_day_from_all_replicas(
     database: Database, other: Database
 ) -> None:
     office = Office(database, other)
@@ -79,7 +79,7 @@ def _tomorrow() -> LedgerEntry:
     return replace(ROUND, round=2)
 
 
-async def test_when_no_one_was_reached_it_is_tried_again_later(
+async def test_an_undelivered_alert_is_tried_again(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     office = Office(database)
@@ -97,7 +97,7 @@ async def test_when_no_one_was_reached_it_is_tried_again_later(
     assert len(office.told) == 2
 
 
-async def test_without_a_daily_limit_there_is_nothing_to_tell(database: Database) -> None:
+async def test_without_a_daily_limit_no_alert_is_sent(database: Database) -> None:
     office = Office(database, limits=BudgetLimits())
     await office.ledger.record(ROUND)
     await office.tick()
@@ -105,17 +105,17 @@ async def test_without_a_daily_limit_there_is_nothing_to_tell(database: Database
 
 
 @given(limit=st.integers(1, 10**9), used=st.integers(0, 10**9), pct=st.integers(1, 100))
-def test_the_alert_is_due_from_the_percentage_on(limit: int, used: int, pct: int) -> None:
+def test_the_alert_is_due_from_the_configured_percentage(limit: int, used: int, pct: int) -> None:
     due = is_alert_due(BudgetLimits(daily_usd_micros=limit, alert_at_pct=pct), used)
     assert due == (used / limit * 100 >= pct or used * 100 == limit * pct)
 
 
-def test_the_projection_is_the_days_pace() -> None:
+def test_the_projection_continues_the_days_pace() -> None:
     assert projected_usd_micros(1000, 21_600) == 4000
     assert projected_usd_micros(0, 0) == 0
 
 
-async def test_each_workspaces_admins_are_told_of_its_own_budget(database: Database) -> None:
+async def test_each_workspaces_admins_get_their_own_budget_alert(database: Database) -> None:
     office, days = Office(database), StoredAlertDays(database)
     await office.ledger.record(ROUND)
     audit = MemoryAudit(office.memory)

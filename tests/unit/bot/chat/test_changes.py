@@ -58,7 +58,7 @@ async def test_each_state_is_reported(state: ProposalState) -> None:
         ),
     ],
 )
-async def test_what_a_guard_refused_was_not_sent(
+async def test_an_action_refused_by_a_guard_was_not_sent(
     state: ProposalState, guard: str, told: str
 ) -> None:
     refused = made(state, f'{{"guard": "{guard}"}}')
@@ -82,7 +82,7 @@ async def test_what_a_guard_refused_was_not_sent(
         ),
     ],
 )  # fmt: skip
-async def test_each_proposal_of_the_turn_is_reported_those_without_effect_last(
+async def test_every_proposal_of_the_turn_is_reported_with_ineffective_ones_last(
     rows: Sequence[Proposal], told: Sequence[str]
 ) -> None:
     sentences = (await changes_of(ASK, stored(*rows))).split("The proposed ")[1:]
@@ -91,12 +91,12 @@ async def test_each_proposal_of_the_turn_is_reported_those_without_effect_last(
     ] * len(told)
 
 
-async def test_proposals_of_other_turns_are_not_its_own() -> None:
+async def test_proposals_of_other_turns_are_omitted() -> None:
     rows = stored(made(ProposalState.SUCCEEDED, turn="turn:other"))
     assert await changes_of(ASK, rows) == ""
 
 
-async def test_proposals_that_cannot_be_read_are_not_denied() -> None:
+async def test_unreadable_proposals_are_not_denied() -> None:
     async def gone(_session: SessionId) -> Sequence[Proposal]:
         raise StorageUnavailable("gone")
 
@@ -140,14 +140,14 @@ async def test_a_failed_turn_that_cannot_be_stored_says_what_ran(broken: set[str
     assert "was confirmed and carried out" in final.changes
 
 
-async def test_a_turn_that_fails_as_it_is_resumed_says_what_ran() -> None:
+async def test_a_turn_that_fails_on_resumption_says_what_ran() -> None:
     bench = turn_bench(notes=broken_notes, proposals_of=stored(made(ProposalState.SUCCEEDED)))
     await bench.answer()
     (final,) = bench.surface.finals
     assert "was confirmed and carried out" in final.changes
 
 
-async def test_a_turn_that_ends_well_says_nothing_of_it() -> None:
+async def test_a_successful_turn_reports_no_proposals() -> None:
     rows = stored(made(ProposalState.SUCCEEDED))
     bench = turn_bench([text("Done.")], proposals_of=rows)
     await bench.answer()

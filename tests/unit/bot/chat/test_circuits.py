@@ -72,7 +72,7 @@ def error(kind: ErrorKind, retry_after_s: float | None = None) -> ErrorChunk:
         (None, 0.0),
     ],
 )
-def test_what_a_round_ended_with_says_how_long_to_wait(
+def test_the_end_of_a_round_decides_the_wait(
     end: DoneChunk | ErrorChunk | None, wait_s: float
 ) -> None:
     circuits = Circuits(Clock())
@@ -82,7 +82,7 @@ def test_what_a_round_ended_with_says_how_long_to_wait(
 
 
 @pytest.mark.parametrize("kind", FAILURES)
-def test_failures_in_a_row_open_it_for_longer_each_time(kind: ErrorKind) -> None:
+def test_consecutive_failures_open_the_circuit_for_longer(kind: ErrorKind) -> None:
     circuits = Circuits(Clock())
     waits = []
     for _ in range(9):
@@ -91,7 +91,7 @@ def test_failures_in_a_row_open_it_for_longer_each_time(kind: ErrorKind) -> None
     assert waits == [0, 0, FIRST_OPEN_S, 30, 60, 120, 240, LONGEST_OPEN_S, LONGEST_OPEN_S]
 
 
-def test_an_answer_between_failures_starts_the_count_again() -> None:
+def test_a_success_between_failures_resets_the_count() -> None:
     circuits = Circuits(Clock())
     ends = (error(ErrorKind.CUT), error(ErrorKind.CUT), DONE, error(ErrorKind.CUT))
     for end in ends:
@@ -99,7 +99,7 @@ def test_an_answer_between_failures_starts_the_count_again() -> None:
     assert (circuits.of("a").state, circuits.of("a").failures) == (CircuitState.CLOSED, 1)
 
 
-def test_when_the_time_is_up_one_round_tries_and_the_others_wait() -> None:
+def test_after_the_wait_one_round_tries_and_the_others_wait() -> None:
     clock = Clock()
     circuits = Circuits(clock)
     circuits.heard("a", error(ErrorKind.RATE_LIMITED, 5.0))
@@ -111,7 +111,7 @@ def test_when_the_time_is_up_one_round_tries_and_the_others_wait() -> None:
     assert circuits.of("a").state is CircuitState.CLOSED
 
 
-def test_a_trial_that_no_one_hears_of_again_does_not_close_the_door_for_good() -> None:
+def test_an_abandoned_trial_does_not_block_the_circuit() -> None:
     clock = Clock()
     circuits = Circuits(clock)
     circuits.heard("a", error(ErrorKind.RATE_LIMITED, 5.0))
@@ -128,7 +128,7 @@ def test_a_refused_request_shows_that_the_provider_is_back() -> None:
     assert circuits.of("a").failures == 0
 
 
-def test_it_says_why() -> None:
+def test_the_circuit_gives_its_reason() -> None:
     circuits = Circuits(Clock())
     circuits.heard("a", error(ErrorKind.QUOTA))
     assert circuits.of("a").why == "quota"
@@ -142,7 +142,7 @@ ENDS = st.one_of(
 
 
 @given(steps=st.lists(st.tuples(ENDS, st.floats(0, 4000)), max_size=30))
-def test_whatever_happens_it_is_asked_again_within_the_hour_and_an_answer_closes_it(
+def test_a_provider_is_always_retried_within_an_hour_and_an_answer_closes_its_circuit(
     steps: list[tuple[DoneChunk | ErrorChunk | None, float]],
 ) -> None:
     clock = Clock()
@@ -168,9 +168,7 @@ def test_an_outage_lasts_from_its_first_failure_to_the_next_answer() -> None:
 
 
 @pytest.mark.parametrize(("passed", "since"), [(59, AT), (61, AT + timedelta(minutes=62))])
-def test_after_an_hour_without_a_request_a_failure_is_an_outage_of_its_own(
-    passed: int, since: datetime
-) -> None:
+def test_a_failure_after_an_idle_hour_is_a_new_outage(passed: int, since: datetime) -> None:
     wall = Wall()
     circuits = Circuits(Clock(), wall)
     circuits.heard("a", error(ErrorKind.OVERLOADED))
@@ -180,7 +178,7 @@ def test_after_an_hour_without_a_request_a_failure_is_an_outage_of_its_own(
     assert circuits.failing_since("a") == since
 
 
-def test_a_request_that_is_refused_for_itself_ends_the_outage() -> None:
+def test_a_request_refused_for_its_own_fault_ends_the_outage() -> None:
     circuits = Circuits(Clock(), Wall())
     circuits.heard("a", error(ErrorKind.CUT))
     circuits.heard("a", error(ErrorKind.BAD_REQUEST))
@@ -188,7 +186,7 @@ def test_a_request_that_is_refused_for_itself_ends_the_outage() -> None:
     assert circuits.failing_since("a") is None
 
 
-def test_an_outage_is_reported_when_it_begins_and_when_it_is_over_and_not_at_each_try() -> None:
+def test_an_outage_is_logged_at_its_start_and_its_end_only() -> None:
     clock, wall = Clock(), Wall()
     circuits = Circuits(clock, wall)
     with capture_logs() as lines:
@@ -207,7 +205,7 @@ def test_an_outage_is_reported_when_it_begins_and_when_it_is_over_and_not_at_eac
     ]  # fmt: skip
 
 
-def test_a_rate_limit_and_a_request_that_does_not_fit_are_no_outage() -> None:
+def test_a_rate_limit_and_an_invalid_request_are_not_outages() -> None:
     circuits = Circuits(Clock(), Wall())
     with capture_logs() as lines:
         for kind in (ErrorKind.RATE_LIMITED, ErrorKind.BAD_REQUEST):

@@ -56,7 +56,7 @@ async def kept() -> Kept:
     return kept
 
 
-async def test_nothing_is_tried_while_the_platform_refuses_everything(kept: Kept) -> None:
+async def test_nothing_is_tried_during_a_platform_outage(kept: Kept) -> None:
     kept.is_open = False
 
     assert await kept.run() == 0
@@ -64,7 +64,7 @@ async def test_nothing_is_tried_while_the_platform_refuses_everything(kept: Kept
     assert kept.held.rows
 
 
-async def test_it_is_brought_once_as_soon_as_that_is_possible(kept: Kept) -> None:
+async def test_an_undelivered_answer_is_delivered_once_as_soon_as_possible(kept: Kept) -> None:
     kept.surface.finish_failure = REFUSED
     assert await kept.run() == 0
 
@@ -75,7 +75,7 @@ async def test_it_is_brought_once_as_soon_as_that_is_possible(kept: Kept) -> Non
     assert [stream.closed for stream in kept.surface.streams] == [1, 1]
 
 
-async def test_one_whose_place_is_gone_in_the_meantime_is_settled_quietly(kept: Kept) -> None:
+async def test_an_answer_whose_channel_is_gone_is_settled_silently(kept: Kept) -> None:
     kept.surface.finish_failure = SurfaceGone("channel_not_found")
 
     await kept.run()
@@ -84,7 +84,7 @@ async def test_one_whose_place_is_gone_in_the_meantime_is_settled_quietly(kept: 
     assert kept.told == []
 
 
-async def test_after_an_hour_it_is_on_record_and_admins_learn_when_they_can_be(
+async def test_after_an_hour_the_answer_is_audited_and_admins_get_a_notice(
     kept: Kept,
 ) -> None:
     kept.is_open = False
@@ -103,7 +103,7 @@ async def test_after_an_hour_it_is_on_record_and_admins_learn_when_they_can_be(
     assert kept.memory.kinds() == [AuditKind.ANSWER_UNDELIVERED]
 
 
-async def test_admins_who_are_never_reached_are_not_tried_for_ever(kept: Kept) -> None:
+async def test_unreachable_admins_are_not_retried_forever(kept: Kept) -> None:
     kept.admins = 0
     kept.at += timedelta(seconds=GIVE_UP_S + 1)
     await kept.run()

@@ -12,7 +12,7 @@ from bot.ports.failures import StorageUnavailable
 PLACE = Place(TeamId("T1"), ChannelId("C1"), MessageTs("1.1"))
 
 
-async def test_people_go_by_their_names_and_by_their_ids_where_none_is_known() -> None:
+async def test_people_have_their_names_or_their_ids_when_unknown() -> None:
     names = {
         "U1": "Mira *Okafor*",
         "U2": "somebody",
@@ -30,7 +30,7 @@ async def test_people_go_by_their_names_and_by_their_ids_where_none_is_known() -
     }  # fmt: skip
 
 
-async def test_no_one_waits_long_for_names(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_name_lookups_have_a_short_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(display_names, "NAMES_S", 0.01)
 
     async def name_at(_: Place, user: UserId) -> str:

@@ -35,13 +35,13 @@ def _raw(turns: Sequence[Turn]) -> list[int]:
     return [0 if content == FOLDED else len(content) for content in found]
 
 
-def test_few_results_all_go_along() -> None:
+def test_few_results_are_all_included() -> None:
     turns = [_turn(MOST // 2), _turn(MOST // 2)]
 
     assert fold_earlier(turns) == (turns, False)
 
 
-def test_the_oldest_are_folded_until_half_is_left_and_every_answer_stays() -> None:
+def test_the_oldest_results_are_folded_until_half_is_left_and_every_answer_stays() -> None:
     turns = [_turn(MOST // 4) for _ in range(5)]
 
     short, _ = fold_earlier(turns)
@@ -50,12 +50,12 @@ def test_the_oldest_are_folded_until_half_is_left_and_every_answer_stays() -> No
     assert [m.text for turn in short for m in turn] == [m.text for turn in turns for m in turn]
 
 
-def test_the_newest_goes_along_however_large_it_is() -> None:
+def test_the_newest_result_is_included_at_any_size() -> None:
     assert _raw(fold_earlier([_turn(10), _turn(9 * MOST)])[0]) == [10, 9 * MOST]
     assert _raw(fold_earlier([_turn(500), _turn(9 * MOST), _turn(20)])[0]) == [0, 0, 20]
 
 
-def test_letters_that_take_more_bytes_count_as_many() -> None:
+def test_multi_byte_characters_count_by_bytes() -> None:
     turns = [_turn(1, "core__get_logs", "\u65e5" * (MOST // 6)) for _ in range(3)]
 
     assert [m.tool_result.content == FOLDED for t in fold_earlier(turns)[0] for m in t if m.tool_result] == [
@@ -64,7 +64,7 @@ def test_letters_that_take_more_bytes_count_as_many() -> None:
 
 
 @given(st.lists(st.integers(0, MOST + 1000), max_size=12))
-def test_what_goes_along_is_bounded_and_its_beginning_stays_for_some_turns(
+def test_the_included_results_are_limited_and_start_at_a_stable_point(
     sizes: list[int],
 ) -> None:
     turns = [_turn(size) for size in sizes]
@@ -86,13 +86,13 @@ def test_folding_begins_once() -> None:
 
 
 @pytest.mark.parametrize("tool", [READ_ATTACHMENT, PROPOSE_TOOL_ID])
-def test_what_cannot_be_called_again_stays(tool: str) -> None:
+def test_a_result_that_cannot_be_read_again_stays(tool: str) -> None:
     turns = [_turn(500, tool), _turn(MOST, tool), _turn(MOST), _turn(MOST)]
 
     assert _raw(fold_earlier(turns)[0]) == [500, MOST, 0, MOST]
 
 
-def test_a_first_look_counts_as_the_digest_that_is_read_of_it() -> None:
+def test_a_first_look_counts_with_the_size_of_its_digest() -> None:
     sick = {"shifts": [{"product": f"p{n}", "signal": "latency"} for n in range(2_000)]}
     look = looked({METRICS: sick, LOGS: {}}).messages
 

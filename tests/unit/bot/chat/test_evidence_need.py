@@ -22,7 +22,7 @@ GUESSED = (ASKED, ANSWERED)
         "what is a readiness probe?", "what does OOMKilled mean?", "", "   ",
     ],
 )  # fmt: skip
-def test_what_asks_nothing_of_the_systems_needs_no_evidence(text: str) -> None:
+def test_a_message_without_a_question_about_the_systems_needs_no_evidence(text: str) -> None:
     assert not needs_evidence([Message(Role.USER, text)])
     assert not needs_evidence([*LOOKED, Message(Role.USER, text)])
 
@@ -60,12 +60,12 @@ def test_a_new_question_in_a_thread_needs_evidence(text: str) -> None:
         "it isn't the database, we failed over at 14:02", "we rolled back ten minutes ago",
     ],
 )  # fmt: skip
-def test_what_is_about_the_answer_before_needs_none_but_does_without_one(text: str) -> None:
+def test_a_question_about_the_previous_answer_needs_no_evidence(text: str) -> None:
     assert not needs_evidence([*GUESSED, Message(Role.USER, text)])
     assert needs_evidence([Message(Role.USER, text)])
 
 
-def test_what_refers_back_needs_none_only_where_something_was_read() -> None:
+def test_a_reference_to_earlier_text_needs_no_evidence_only_after_a_read() -> None:
     asked = Message(Role.USER, "since when?")
 
     assert not needs_evidence([*LOOKED, asked])
@@ -76,5 +76,5 @@ def test_a_conversation_without_a_question_needs_none() -> None:
     assert not needs_evidence([])
 
 
-def test_what_a_turn_read_since_does_not_change_what_its_question_needs() -> None:
+def test_later_results_do_not_change_whether_a_question_needs_evidence() -> None:
     assert needs_evidence([ASKED, CALLED, READ])

@@ -33,7 +33,7 @@ MEASURED = "This is what I measured without a model.\n\n"
         ("checkout: 529", ""),
     ],
 )
-def test_the_first_line_says_who_is_not_answering(notice: str, first: str) -> None:
+def test_the_first_line_names_the_missing_provider(notice: str, first: str) -> None:
     words = preface([replace(said(1, ""), notices=(notice,))], NOW)
 
     assert words == first
@@ -51,7 +51,7 @@ def test_the_first_line_says_who_is_not_answering(notice: str, first: str) -> No
         (NOW.replace(day=21, hour=22), "HTTP 529 since 2026-11-21 22:30 UTC"),
     ],
 )
-def test_it_says_since_when_in_the_zone_of_the_answer_and_that_is_not_marked(
+def test_the_notice_has_an_unmarked_start_time_in_the_answers_zone(
     since: datetime, told: str
 ) -> None:
     failed = replace(
@@ -66,7 +66,7 @@ def test_it_says_since_when_in_the_zone_of_the_answer_and_that_is_not_marked(
     assert marked.count("⚠ not checked") == 2
 
 
-def test_an_outage_without_words_that_may_be_said_still_says_since_when() -> None:
+def test_an_outage_without_a_public_reason_still_has_its_start() -> None:
     limited = replace(
         said(1, ""),
         notices=("openai: not asked for 30 s (rate limited)",),
@@ -75,7 +75,7 @@ def test_an_outage_without_words_that_may_be_said_still_says_since_when() -> Non
     assert preface([limited], NOW) == f"OpenAI is not answering (since 14:30 UTC). {MEASURED}"
 
 
-async def test_the_line_leads_the_text_once_and_is_part_of_it_when_replayed() -> None:
+async def test_the_notice_leads_the_text_once_also_on_replay() -> None:
     looked = said(1, "", call("a"), provider="triage", notices=("anthropic: HTTP 503",))
     model = Scripted([looked, said(2, "Nothing is wrong.", provider="triage")])
     journal = MemoryJournal()

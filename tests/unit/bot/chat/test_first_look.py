@@ -48,7 +48,7 @@ def shown(bench: TurnBench) -> str:
     return "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
-async def test_the_first_evidence_is_there_before_the_model_is_asked() -> None:
+async def test_the_first_evidence_exists_before_the_model_is_asked() -> None:
     model, bench = looking(GOOD)
 
     final = await bench.answer()
@@ -65,7 +65,7 @@ async def test_the_first_evidence_is_there_before_the_model_is_asked() -> None:
 
 
 @pytest.mark.parametrize("words", ["thanks!", "hi", "show me the logs of checkout"])
-async def test_what_asks_for_no_cause_is_answered_without_a_look(words: str) -> None:
+async def test_a_question_without_a_cause_gets_no_first_look(words: str) -> None:
     model, bench = looking(text("You are welcome."))
 
     await bench.answer(replace(ASK, text=Redacted(words)))
@@ -73,7 +73,7 @@ async def test_what_asks_for_no_cause_is_answered_without_a_look(words: str) -> 
     assert [len(request.messages) for request in model.requests] == [1]
 
 
-async def test_it_can_be_switched_off_and_no_model_means_no_look_of_its_own() -> None:
+async def test_the_first_look_can_be_disabled_and_is_not_made_for_triage() -> None:
     model, bench = looking(calls(("c1", "core__error_patterns", "{}")), GOOD, first_look=False)
     alone = turn_bench(providers=[Triage()], tools=SWEEPS, rules=SHOP, first_look=True)
     journal = MemoryJournal()
@@ -87,7 +87,7 @@ async def test_it_can_be_switched_off_and_no_model_means_no_look_of_its_own() ->
 
 
 @pytest.mark.parametrize("away", ["connection refused", ""])
-async def test_a_model_that_cannot_be_asked_leaves_the_look_to_whoever_needs_none(
+async def test_an_unavailable_model_leaves_the_look_to_triage(
     away: str,
 ) -> None:
     model, bench = looking(text("It is the database, surely."), fallback=True)
@@ -109,7 +109,7 @@ async def test_a_model_that_cannot_be_asked_leaves_the_look_to_whoever_needs_non
         "Its p99 rose to 31.7 s at 02:14 [E1].",  # nothing of which E1 has
     ],
 )
-async def test_an_answer_that_rests_on_none_of_it_is_none(words: str) -> None:
+async def test_an_answer_without_its_evidence_is_replaced(words: str) -> None:
     _, bench = looking(text(words), fallback=True)
 
     final = await bench.answer()
@@ -122,9 +122,7 @@ async def test_an_answer_that_rests_on_none_of_it_is_none(words: str) -> None:
 
 
 @pytest.mark.parametrize(("times", "id_"), [(1, "c"), (3, "c"), (1, "triage-")])
-async def test_what_a_model_stated_that_is_not_believed_is_not_the_outcome(
-    times: int, id_: str
-) -> None:
+async def test_findings_of_a_rejected_answer_are_not_the_outcome(times: int, id_: str) -> None:
     stated = '{"verdict":"healthy","suspects":[],"looked_at":[],"missing":[]}'
     said = [calls((f"{id_}{n}", "core__report_findings", stated)) for n in range(times)]
     script = (*said, text("All is well."))
@@ -137,13 +135,13 @@ async def test_what_a_model_stated_that_is_not_believed_is_not_the_outcome(
     assert findings_of(final, ("checkout",)).verdict == "unknown"
 
 
-async def test_words_that_are_taken_back_were_never_shown() -> None:
+async def test_rejected_words_were_never_shown() -> None:
     _, bench = looking(text("It is ", "the database."), fallback=True)
     await bench.answer()
     assert "database" not in shown(bench)
 
 
-async def test_one_that_cites_it_or_looked_closer_is_an_answer() -> None:
+async def test_an_answer_that_cites_the_look_or_reads_more_is_accepted() -> None:
     _, bench = looking(GOOD, fallback=True)
     closer = calls(
         ("c1", "core__error_patterns", '{"time_range":"last 2h"}'), say="Looking closer."
@@ -157,7 +155,7 @@ async def test_one_that_cites_it_or_looked_closer_is_an_answer() -> None:
     assert shown(other) == "Looking closer.No lines."
 
 
-async def test_what_a_model_asked_for_is_read_whole_whatever_id_it_gave() -> None:
+async def test_the_models_own_call_is_shown_completely_with_any_id() -> None:
     model, bench = looking(
         calls(("look-9", "core__error_patterns", '{"time_range":"last 2h"}')), GOOD
     )
@@ -170,7 +168,7 @@ async def test_what_a_model_asked_for_is_read_whole_whatever_id_it_gave() -> Non
     assert "errors_before" in answer.tool_result.content
 
 
-async def test_the_next_question_begins_with_all_that_was_read_before() -> None:
+async def test_the_next_question_starts_with_the_earlier_results() -> None:
     model, bench = looking(GOOD)
 
     await bench.answer()
@@ -182,7 +180,7 @@ async def test_the_next_question_begins_with_all_that_was_read_before() -> None:
     assert len(ids) == len(set(ids)) == 6
 
 
-async def test_what_cannot_be_looked_at_is_reported_as_that() -> None:
+async def test_an_unreadable_source_is_reported_as_unread() -> None:
     def fails(_: object) -> object:
         raise ConnectionError("loki.internal is gone")
 
@@ -198,7 +196,7 @@ async def test_what_cannot_be_looked_at_is_reported_as_that() -> None:
     assert "logs: could not be read" in told[0].content
 
 
-async def test_a_backend_that_hangs_holds_the_model_up_for_no_longer_than_a_look_takes(
+async def test_a_hanging_backend_delays_the_model_only_by_the_looks_timeout(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(first_look, "PATIENCE_S", 0.01)
@@ -212,7 +210,7 @@ async def test_a_backend_that_hangs_holds_the_model_up_for_no_longer_than_a_look
     assert codes == [ToolErrorCode.TOOL_TIMEOUT, None]
 
 
-async def test_a_person_can_stop_it() -> None:
+async def test_a_stop_ends_the_first_look() -> None:
     hangs = FakeTool(contract(id="core__error_patterns", input=SweepInput), gate=asyncio.Event())
     model, bench = looking(GOOD, tools=[hangs])
     answering = asyncio.create_task(bench.answer())
@@ -226,7 +224,7 @@ async def test_a_person_can_stop_it() -> None:
 
 
 @pytest.mark.parametrize("tick", range(4, 14))
-async def test_a_turn_that_died_looks_no_step_twice_and_pays_no_round_twice(tick: int) -> None:
+async def test_a_killed_turn_repeats_no_step_and_pays_no_round_twice(tick: int) -> None:
     model, bench = looking(GOOD)
     journal = MemoryJournal(Fuse(tick))
     with pytest.raises(Crash):
@@ -242,7 +240,7 @@ async def test_a_turn_that_died_looks_no_step_twice_and_pays_no_round_twice(tick
     assert [one.tool for one in final.evidence] == LOOKED
 
 
-async def test_a_turn_begun_by_a_release_without_it_goes_on_without_it() -> None:
+async def test_a_turn_of_a_release_without_it_continues_without_it() -> None:
     model, bench = looking(GOOD)
     journal = MemoryJournal()
     await bench.answer(journal=journal)

@@ -17,7 +17,7 @@ def shown(*events: TurnEvent, may_cite: bool = True) -> list[TurnEvent]:
     return told
 
 
-def test_words_without_evidence_wait_for_the_end_and_all_else_does_not() -> None:
+def test_words_without_evidence_wait_for_the_end() -> None:
     events: list[TurnEvent] = [
         BEGINS,
         TextDelta("It is "),
@@ -28,13 +28,13 @@ def test_words_without_evidence_wait_for_the_end_and_all_else_does_not() -> None
 
 
 @pytest.mark.parametrize("pieces", [("p99 rose [E1]", " since"), ("p99 rose ", "[", "E", "1", "]")])
-def test_with_evidence_they_are_shown_from_the_first_citation_on(pieces: tuple[str, ...]) -> None:
+def test_words_with_evidence_are_shown_from_the_first_citation(pieces: tuple[str, ...]) -> None:
     told = shown(BEGINS, *map(TextDelta, pieces), TextDelta(" 01:11."))
     said = "".join(event.text for event in told if isinstance(event, TextDelta))
     assert said == "".join(pieces) + " 01:11."
 
 
-def test_the_provider_without_a_model_is_not_held() -> None:
+def test_triage_is_not_held_back() -> None:
     events: list[TurnEvent] = [
         RoundStarted(2, "triage", ""),
         TextDelta("Most "),
@@ -43,7 +43,7 @@ def test_the_provider_without_a_model_is_not_held() -> None:
     assert shown(*events) == events
 
 
-def test_what_was_held_is_reported_once_or_dropped() -> None:
+def test_held_words_are_reported_once_or_dropped() -> None:
     told: list[TurnEvent] = []
     held = HeldWords(told.append, may_cite=False)
     held(TextDelta("a"))

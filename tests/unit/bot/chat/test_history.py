@@ -64,7 +64,7 @@ class Summariser:
         return self.record
 
 
-async def test_what_fits_is_remembered_as_it_was() -> None:
+async def test_a_short_history_is_unchanged() -> None:
     ask = Summariser(said(0, "never"))
     request = _request(_turn(1, result="x" * 30_000), _turn(2, "short"))
 
@@ -74,7 +74,7 @@ async def test_what_fits_is_remembered_as_it_was() -> None:
     assert recalled.notices == ()
 
 
-async def test_the_window_of_a_large_model_is_not_filled_with_what_was_said() -> None:
+async def test_a_large_window_is_not_filled_with_old_messages() -> None:
     ask = Summariser(said(0, "in short"))
     request = _request(*(_turn(n) for n in range(40)))
 
@@ -86,7 +86,7 @@ async def test_the_window_of_a_large_model_is_not_filled_with_what_was_said() ->
 
 
 @pytest.mark.parametrize("history_tokens", [0, HISTORY_TOKENS])
-async def test_a_long_question_is_no_reason_to_forget(history_tokens: int) -> None:
+async def test_a_long_question_does_not_cause_forgetting(history_tokens: int) -> None:
     ask = Summariser(said(0, "never"))
     turns = _request(_turn(1), _turn(2)).messages[:-1]
     pasted = Message(Role.USER, text=LONG * 30)
@@ -97,7 +97,7 @@ async def test_a_long_question_is_no_reason_to_forget(history_tokens: int) -> No
     assert (recalled.request, ask.asked) == (request, [])
 
 
-async def test_what_is_left_of_a_turn_without_its_question_goes_along() -> None:
+async def test_the_rest_of_a_turn_without_its_question_is_included() -> None:
     ask = Summariser(said(0, "never"))
     left = Message(Role.ASSISTANT, "the pool")
     request = CompleteRequest("system", (left, *_turn(1, "short"), QUESTION), max_tokens=500)
@@ -107,7 +107,7 @@ async def test_what_is_left_of_a_turn_without_its_question_goes_along() -> None:
     assert recalled.request == request
 
 
-async def test_older_results_are_folded_and_people_are_told_as_it_begins() -> None:
+async def test_folding_of_older_results_is_announced_when_it_starts() -> None:
     ask = Summariser(said(0, "never"))
     turns = [_turn(n, "short", "x" * 30_000) for n in (1, 2, 3)]
 
@@ -120,7 +120,7 @@ async def test_older_results_are_folded_and_people_are_told_as_it_begins() -> No
     assert then.request.messages[:4] == first.request.messages[:4]
 
 
-async def test_a_summary_is_made_of_results_that_are_not_folded() -> None:
+async def test_a_summary_is_made_of_complete_results() -> None:
     ask = Summariser(said(0, "in short"))
     request = _request(*(_turn(n, result="pool exhausted " * 3_000) for n in range(1, 6)))
 
@@ -131,7 +131,7 @@ async def test_a_summary_is_made_of_results_that_are_not_folded() -> None:
     assert RESULTS_FOLDED not in recalled.notices
 
 
-async def test_without_a_bound_results_stay_as_they_were() -> None:
+async def test_without_a_limit_results_are_unchanged() -> None:
     ask = Summariser(said(0, "never"))
     request = _request(*(_turn(n, "short", "x" * 60_000) for n in range(1, 4)))
 
@@ -156,7 +156,7 @@ async def test_the_oldest_turns_become_a_summary_and_the_newest_stay() -> None:
     assert "question 1" in asked.messages[0].text
 
 
-async def test_a_summary_of_a_summary_counts_it_as_no_turn() -> None:
+async def test_a_summary_does_not_count_as_a_turn() -> None:
     ask = Summariser(said(0, "newer"))
     summary = [Message(Role.USER, SUMMARY_REQUEST), Message(Role.ASSISTANT, LONG)]
 
@@ -177,7 +177,7 @@ async def test_a_summary_of_a_summary_counts_it_as_no_turn() -> None:
     ],
     ids=["down", "stopped", "no model", "empty"],
 )
-async def test_without_a_summary_nothing_is_lost_but_the_room(failed: RoundRecord) -> None:
+async def test_without_a_summary_only_room_is_lost(failed: RoundRecord) -> None:
     request = _request(*(_turn(n) for n in range(1, 6)))
 
     recalled = await recall(request, 12_000, PlainJournal(), Summariser(failed))
@@ -230,7 +230,7 @@ async def _after_three() -> tuple[TurnBench, Talker]:
     return bench, model
 
 
-async def test_a_long_thread_is_summarised_once_paid_and_told() -> None:
+async def test_a_long_thread_is_summarised_once_with_cost_and_notice() -> None:
     bench, model = await _after_three()
 
     fourth = await bench.answer(_ask(4))
@@ -252,7 +252,7 @@ async def test_a_long_thread_is_summarised_once_paid_and_told() -> None:
 
 
 @pytest.mark.parametrize("tick", range(12))
-async def test_a_crash_anywhere_keeps_one_summary_and_one_answer(tick: int) -> None:
+async def test_a_crash_at_any_point_keeps_one_summary_and_one_answer(tick: int) -> None:
     bench, model = await _after_three()
     journal = MemoryJournal(Fuse(tick))
     with suppress(Crash):
@@ -275,7 +275,7 @@ FAILED: dict[str, list[StreamChunk]] = {
 
 
 @pytest.mark.parametrize("why", list(FAILED))
-async def test_without_a_summary_the_question_is_answered_all_the_same(why: str) -> None:
+async def test_without_a_summary_the_question_is_answered(why: str) -> None:
     bench, model = await _after_three()
     model.summary = FAILED[why]
 
@@ -309,7 +309,7 @@ class Chatty(Talker):
 
 
 @pytest.mark.parametrize(("kept", "summaries", "questions"), [(10, 0, 4), (11, 1, 2)])
-async def test_a_turn_goes_on_as_the_release_that_began_it_remembers(
+async def test_a_turn_continues_with_the_history_of_the_release_that_began_it(
     kept: int, summaries: int, questions: int
 ) -> None:
     model = Chatty([], max_context_tokens=1_000_000)

@@ -3,7 +3,7 @@
 from bot.chat.identity_cache import MOST, IdentityCache
 
 
-def test_it_is_made_once_for_the_same_and_again_for_its_equal() -> None:
+def test_a_value_is_computed_once_per_object() -> None:
     made: list[tuple[str, ...]] = []
 
     def make(value: tuple[str, ...]) -> int:
@@ -16,7 +16,7 @@ def test_it_is_made_once_for_the_same_and_again_for_its_equal() -> None:
     assert [of(one), of(one), of(equal), of(one)] == [1, 1, 2, 1]
 
 
-def test_values_that_are_gone_leave_nothing_to_others_and_no_more_than_so_many_are_kept() -> None:
+def test_freed_values_are_forgotten_and_the_cache_is_limited() -> None:
     of: IdentityCache[tuple[int, ...], int] = IdentityCache(sum)
 
     assert all(of((number, 1)) == number + 1 for number in range(10 * MOST))

@@ -140,7 +140,7 @@ def asked(talk: Conversation) -> list[str]:
     return [c.id for m in talk.said for c in m.tool_calls]
 
 
-async def test_parallel_calls_are_answered_in_call_order_whichever_ends_first() -> None:
+async def test_parallel_calls_are_answered_in_call_order() -> None:
     scripted = Scripted(
         [said(1, "", call("a"), call("b"), call("c")), said(2, "done")],
         held={"a": asyncio.Event(), "b": asyncio.Event()},
@@ -170,7 +170,7 @@ async def test_repeated_and_missing_ids_become_unique_and_each_call_runs_once(
     assert "" not in scripted.ran
 
 
-async def test_ids_that_a_model_numbers_again_each_round_stay_apart() -> None:
+async def test_ids_that_a_model_reuses_each_round_are_distinguished() -> None:
     scripted = Scripted([said(1, "", call("0")), said(2, "", call("0")), said(3, "done")])
 
     _, talk, _ = await scripted.run()
@@ -178,7 +178,7 @@ async def test_ids_that_a_model_numbers_again_each_round_stay_apart() -> None:
     assert answered(talk) == ["0", "0_2"]
 
 
-async def test_an_id_of_an_earlier_turn_is_not_used_again() -> None:
+async def test_an_id_of_an_earlier_turn_is_not_reused() -> None:
     scripted = Scripted([said(1, "", call("0")), said(2, "done")])
     before = Message(Role.ASSISTANT, tool_calls=(call("0"),))
     loop = Loop(scripted.ask, scripted.execute, PlainJournal(), max_tool_rounds=3)
@@ -188,7 +188,7 @@ async def test_an_id_of_an_earlier_turn_is_not_used_again() -> None:
     assert answered(talk) == ["0_2"]
 
 
-async def test_a_failed_call_goes_back_as_an_error_and_the_loop_goes_on() -> None:
+async def test_a_failed_call_is_an_error_result_and_the_loop_continues() -> None:
     scripted = Scripted(
         [said(1, "", call("bad", arguments="{not json"), call("good")), said(2, "done")],
         errors={"bad": ToolErrorCode.INVALID_JSON},
@@ -203,7 +203,7 @@ async def test_a_failed_call_goes_back_as_an_error_and_the_loop_goes_on() -> Non
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5])
-async def test_past_the_limit_of_tool_rounds_the_evidence_is_kept(limit: int) -> None:
+async def test_the_limit_of_tool_rounds_keeps_the_evidence(limit: int) -> None:
     scripted = Scripted([said(n, "more", call(f"c{n}")) for n in range(1, 9)])
 
     end, talk, _ = await scripted.run(limit=limit)
@@ -213,7 +213,7 @@ async def test_past_the_limit_of_tool_rounds_the_evidence_is_kept(limit: int) ->
     assert len(talk.rounds) == limit + 1
 
 
-async def test_a_conclusion_in_the_last_round_allowed_is_an_answer() -> None:
+async def test_a_conclusion_in_the_last_allowed_round_is_an_answer() -> None:
     scripted = Scripted([said(1, "", call("a")), said(2, "", call("b")), said(3, "It is the db.")])
 
     end, talk, _ = await scripted.run(limit=2)
@@ -252,7 +252,7 @@ class Losing(PlainJournal):
         raise StorageUnavailable("gone")
 
 
-async def test_results_that_were_shown_are_kept_when_the_round_is_not_recorded() -> None:
+async def test_shown_results_are_kept_when_the_round_is_not_recorded() -> None:
     scripted = Scripted([said(1, "I look.", call("a"), call("b"))])
     loop = Loop(scripted.ask, scripted.execute, Losing(), max_tool_rounds=3)
 
@@ -263,7 +263,7 @@ async def test_results_that_were_shown_are_kept_when_the_round_is_not_recorded()
     assert [e.tool_call_id for e in loop.talk.evidence] == ["a", "b"]
 
 
-async def test_a_stop_during_tools_answers_every_call_and_asks_no_further_round() -> None:
+async def test_a_stop_during_tools_answers_every_call_and_starts_no_round() -> None:
     scripted = Scripted([said(1, "", call("a"), call("b"))], errors={"b": ToolErrorCode.CANCELLED})
 
     end, talk, _ = await scripted.run()
@@ -293,7 +293,7 @@ async def test_a_turn_stays_with_the_provider_that_answered_and_sums_what_it_cos
     assert stop_reason(talk) is StopReason.END_TURN
 
 
-async def test_one_round_of_unknown_price_makes_the_sum_unknown() -> None:
+async def test_one_round_with_an_unknown_price_makes_the_sum_unknown() -> None:
     scripted = Scripted([said(1, "", call("a"), cost_usd_micros=None), said(2, "done")])
 
     _, talk, _ = await scripted.run()
@@ -317,9 +317,7 @@ ANY_TEXT = st.text(st.characters(exclude_categories=[])) | st.sampled_from(
 
 
 @given(number=st.integers(1, 999), content=ANY_TEXT | JSON.map(json.dumps))
-def test_whatever_a_tool_says_is_one_json_object_under_its_own_number(
-    number: int, content: str
-) -> None:
+def test_any_tool_output_is_one_json_object_under_its_number(number: int, content: str) -> None:
     wrapped = json.loads(wrap_evidence(number, content))
 
     assert set(wrapped) == {"evidence", "untrusted", "result"}
@@ -361,7 +359,7 @@ def story() -> Scripted:
 
 # Seven steps, each with a moment before it runs and one before it is recorded.
 @pytest.mark.parametrize("tick", range(14))
-async def test_a_turn_taken_up_again_shows_the_same_and_runs_nothing_recorded_twice(
+async def test_a_resumed_turn_shows_the_same_and_repeats_no_recorded_step(
     tick: int,
 ) -> None:
     expected_end, expected, events = await story().run(MemoryJournal(at_once=True))
@@ -381,7 +379,7 @@ async def test_a_turn_taken_up_again_shows_the_same_and_runs_nothing_recorded_tw
     assert len(before) == tick // 2 + tick % 2
 
 
-async def test_a_finished_turn_replays_without_asking_or_running_anything() -> None:
+async def test_a_finished_turn_replays_without_any_call() -> None:
     journal = MemoryJournal(at_once=True)
     _, _, events = await story().run(journal)
     again = story()
@@ -392,7 +390,7 @@ async def test_a_finished_turn_replays_without_asking_or_running_anything() -> N
     assert told(replayed) == told(events)
 
 
-async def test_a_round_passed_on_leaves_nothing_behind_but_its_cost() -> None:
+async def test_a_discarded_round_leaves_only_its_cost() -> None:
     scripted = Scripted(
         [
             said(1, "looking", call("a")),
@@ -409,7 +407,7 @@ async def test_a_round_passed_on_leaves_nothing_behind_but_its_cost() -> None:
     assert [m.text for m in talk.said if m.role is Role.ASSISTANT] == ["looking", "the cause"]
 
 
-async def test_a_round_passed_on_is_passed_on_again_when_the_turn_is_replayed() -> None:
+async def test_a_discarded_round_is_discarded_again_on_replay() -> None:
     journal = MemoryJournal(at_once=True)
     script = [said(1, "half", passed_on=True), said(2, "whole")]
     await Scripted(script).run(journal=journal)
@@ -421,7 +419,7 @@ async def test_a_round_passed_on_is_passed_on_again_when_the_turn_is_replayed() 
     assert RoundReplaced(1) in events
 
 
-async def test_an_answer_that_rests_on_nothing_is_taken_back_and_given_without_a_model() -> None:
+async def test_an_answer_without_evidence_is_replaced_by_triage() -> None:
     scripted = Scripted(
         [said(1, "It is the database."), said(2, "", call("a"), provider="triage"), FOUND]
     )
@@ -464,7 +462,7 @@ async def test_calls_that_read_nothing_or_failed_are_no_evidence(name: str) -> N
         (NEEDS, [said(1, "It is the database.", provider="triage")]),
     ],
 )
-async def test_what_needs_no_evidence_asks_back_or_has_looked_is_an_answer(
+async def test_small_talk_a_question_back_and_a_read_answer_are_accepted(
     question: CompleteRequest, script: Sequence[RoundRecord]
 ) -> None:
     _, talk, events = await Scripted(script).run(question=question, fallback="triage")
@@ -481,7 +479,7 @@ async def test_what_needs_no_evidence_asks_back_or_has_looked_is_an_answer(
         ("triage", (ToolSpec("core__get_incident_history", "reads no signal", {}),)),
     ],
 )
-async def test_where_no_one_can_investigate_it_stays_and_is_told_to_be_unchecked(
+async def test_without_an_investigator_the_answer_stays_with_a_notice(
     fallback: str, tools: tuple[ToolSpec, ...]
 ) -> None:
     scripted = Scripted([said(1, "It is the database.")])
@@ -493,7 +491,7 @@ async def test_where_no_one_can_investigate_it_stays_and_is_told_to_be_unchecked
     assert Notice(UNCHECKED) in events
 
 
-async def test_what_was_taken_back_is_taken_back_again_when_the_turn_is_replayed() -> None:
+async def test_a_rejected_answer_is_rejected_again_on_replay() -> None:
     journal = MemoryJournal(at_once=True)
     script = [said(1, "A guess."), said(2, "", call("a"), provider="triage"), FOUND]
     await Scripted(script).run(journal=journal, question=NEEDS, fallback="triage")
@@ -505,7 +503,7 @@ async def test_what_was_taken_back_is_taken_back_again_when_the_turn_is_replayed
     assert RoundReplaced(1) in events
 
 
-async def test_each_call_is_told_what_the_turn_has_spent_and_how_often_it_was_made() -> None:
+async def test_each_call_gets_the_turns_spending_and_its_repetitions() -> None:
     same = [call("a", arguments='{"x":1,"y":2}'), call("b", arguments='{"y": 2, "x": 1}')]
     other = call("c", arguments="{not json")
     scripted = Scripted(
@@ -518,7 +516,7 @@ async def test_each_call_is_told_what_the_turn_has_spent_and_how_often_it_was_ma
 
 
 @pytest.mark.parametrize("tick", range(0, 14, 2))
-async def test_a_turn_taken_up_again_counts_the_same(tick: int) -> None:
+async def test_a_resumed_turn_counts_the_same(tick: int) -> None:
     whole = story()
     await whole.run(MemoryJournal(at_once=True))
     before, journal = story(), MemoryJournal(Fuse(tick), at_once=True)
@@ -544,7 +542,7 @@ class Counting(Scripted):
         return await super().execute(*args, **kwargs)  # type: ignore[arg-type]
 
 
-async def test_of_a_round_with_a_hundred_calls_ten_run_at_once() -> None:
+async def test_ten_of_a_hundred_calls_run_at_once() -> None:
     calls = [call(f"c{n}", arguments=f'{{"n":{n}}}') for n in range(100)]
     counting = Counting([said(1, "", *calls), said(2, "done")])
 

@@ -23,7 +23,7 @@ def file(number: int, media: str = "image/png") -> AttachedFile:
     return AttachedFile(f"F{number}", f"{number}.png", media)
 
 
-def test_a_model_that_sees_gets_the_images_and_people_hear_that_nothing_was_measured() -> None:
+def test_a_vision_model_gets_the_images_with_a_notice_that_nothing_was_measured() -> None:
     request, told = as_seen(asked(SHOT, GONE), PROVIDER, EYES)
 
     assert request.messages[0].images == (SHOT,)
@@ -37,7 +37,7 @@ def test_a_model_that_sees_gets_the_images_and_people_hear_that_nothing_was_meas
     assert has_seen(told)
 
 
-def test_a_blind_model_learns_that_there_is_one() -> None:
+def test_a_text_model_learns_that_there_is_an_image() -> None:
     request, told = as_seen(asked(SHOT), PROVIDER, BLIND)
 
     assert request.messages[0].images == ()
@@ -46,14 +46,14 @@ def test_a_blind_model_learns_that_there_is_one() -> None:
     assert not has_seen(told)
 
 
-def test_without_a_model_the_question_stays_as_it_was_asked() -> None:
+def test_without_a_model_the_question_is_unchanged() -> None:
     request, told = as_seen(asked(SHOT), NO_MODEL, BLIND)
 
     assert request == asked()
     assert told == ("I did not read the image shot.png: no model was used",)
 
 
-def test_a_question_without_images_is_left_alone() -> None:
+def test_a_question_without_images_is_unchanged() -> None:
     assert as_seen(asked(), PROVIDER, BLIND) == (asked(), ())
 
 
@@ -70,12 +70,12 @@ async def test_the_first_three_images_are_read() -> None:
     ]  # fmt: skip
 
 
-async def test_where_none_are_read_or_sent_that_is_why() -> None:
+async def test_unread_images_have_a_reason() -> None:
     assert (await no_picture(file(1))).why_not
     assert "send_images" in (await withheld(file(1))).why_not
 
 
-def test_an_image_counts_against_window_and_budget() -> None:
+def test_an_image_counts_towards_window_and_budget() -> None:
     with_one, without = asked(SHOT), asked()
 
     more = estimate_tokens(with_one.messages) - estimate_tokens(without.messages)

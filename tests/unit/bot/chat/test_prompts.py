@@ -45,18 +45,18 @@ def offered(purpose: str, policy: ToolPolicy, bound: Capabilities | None) -> tup
 @pytest.mark.parametrize(
     "fact", ["#incident-checkout", "checkout, cart", "restart: Restart it (*)"]
 )
-def test_what_is_always_needed_is_reported(fact: str) -> None:
+def test_the_prompt_contains_the_constant_facts(fact: str) -> None:
     assert fact in system_prompt(facts())
 
 
-def test_what_belongs_to_the_moment_is_reported_with_the_question() -> None:
+def test_changing_facts_are_sent_with_the_question() -> None:
     now = datetime(2026, 4, 7, 14, 35, tzinfo=UTC)
     told = situation(now, ["p1 was rejected by U2: not now"])
 
     assert told == "Now\n- Time: 2026-04-07T14:35:00Z.\n- p1 was rejected by U2: not now"
 
 
-def test_what_is_not_configured_is_said() -> None:
+def test_missing_configuration_is_stated() -> None:
     text = system_prompt(facts(channel="", products=(), actions=()))
 
     assert "Channel: not known." in text
@@ -68,7 +68,7 @@ def test_what_is_not_configured_is_said() -> None:
     ("name", "shown"),
     [("@direct", "a direct message"), ("@group", "a group message"), ("ops", "#ops")],
 )
-def test_what_has_no_name_is_reported_in_words(name: str, shown: str) -> None:
+def test_an_unnamed_channel_is_described_in_words(name: str, shown: str) -> None:
     assert f"Channel: {shown}." in system_prompt(facts(channel=name))
 
 
@@ -83,7 +83,7 @@ def test_a_prompt_names_only_tools_that_are_offered(purpose: str, tools: Collect
     "denied", ["core__nothing", PROPOSE, "core__get_*", "core__kubectl_*", "core__*"]
 )
 @pytest.mark.parametrize("bound", [None, Capabilities(FakeClock()), fake_capabilities()])
-def test_a_prompt_names_only_what_policy_and_backends_leave(
+def test_a_prompt_names_only_tools_permitted_by_policy_and_backends(
     purpose: str, denied: str, bound: Capabilities | None
 ) -> None:
     tools = offered(purpose, ToolPolicy(toolsets=TOOLSETS, denied=(denied,)), bound)
@@ -100,28 +100,28 @@ def test_every_toolset_has_a_job_that_uses_most_of_its_tools(purpose: str) -> No
     assert PROPOSE in told
 
 
-def test_the_jobs_differ_and_a_toolset_of_ones_own_investigates() -> None:
+def test_the_jobs_differ_and_a_custom_toolset_investigates() -> None:
     told = {purpose: stable_part(facts(purpose=purpose, tools=EVERY_TOOL)) for purpose in JOBS}
 
     assert len(set(told.values())) == len(JOBS)
     assert stable_part(facts(purpose="of-our-own", tools=EVERY_TOOL)) == told["investigate"]
 
 
-def test_without_the_tool_nothing_can_be_proposed_and_no_action_is_listed() -> None:
+def test_without_the_tool_the_prompt_lists_no_action() -> None:
     text = system_prompt(facts(tools=("core__get_logs",)))
 
     assert "nothing can be proposed here" in text
     assert "Restart it" not in text
 
 
-def test_without_any_tool_it_is_said_that_nothing_can_be_known() -> None:
+def test_without_tools_the_prompt_says_that_nothing_can_be_known() -> None:
     text = system_prompt(facts(tools=()))
 
     assert NO_TOOLS in text
     assert "[E1]" not in text
 
 
-def test_the_beginning_is_the_same_in_every_channel() -> None:
+def test_the_beginning_is_identical_in_every_channel() -> None:
     one, other = facts(), facts(channel="ops", products=("web",), actions=())
 
     assert stable_part(one) == stable_part(other)

@@ -54,7 +54,7 @@ def part(*messages: Said, missing: str = "") -> ChannelPart:
         "a summary so far please", "give me a summary of this thread", "summarise this thread",
     ],
 )  # fmt: skip
-def test_these_words_ask_for_it(text: str) -> None:
+def test_the_requests_for_a_digest_are_recognised(text: str) -> None:
     assert asks_for_recap(text)
 
 
@@ -80,7 +80,7 @@ def test_a_question_is_open_until_someone_else_writes() -> None:
     assert "asked:" not in to_bot
 
 
-def test_what_could_not_be_read_is_said_before_anything_else() -> None:
+def test_unread_messages_are_reported_first() -> None:
     digest = thread_digest(part(missing="only the first 15 were read"), "")
     assert digest.splitlines()[2] == "⚠ Not all: only the first 15 were read."
     assert "- nothing that I can see" in digest
@@ -97,16 +97,16 @@ def test_a_long_thread_keeps_its_beginning_and_its_end() -> None:
 @pytest.mark.parametrize(
     "name", ["Kortex", " kortex", "Kor\u200btex", "Ｋortex", "Kortex answered"]
 )
-def test_no_one_speaks_as_the_bot_by_taking_its_name(name: str) -> None:
+def test_no_name_can_imitate_the_bot(name: str) -> None:
     digest = thread_digest(part(said("the rollback is confirmed", name=name)), "")
     assert " (not this bot): “the rollback is confirmed”" in digest
 
 
-def test_a_channel_without_threads_says_so() -> None:
+def test_a_channel_without_threads_is_reported() -> None:
     assert "I got no question" in channel_digest([], 24, 0)
 
 
-def test_a_channel_with_more_threads_than_are_reported_says_how_many() -> None:
+def test_a_channel_over_the_limit_says_how_many_threads_it_has() -> None:
     heads = [channel_digest([part(said("slow?"))], 24, total).splitlines()[0] for total in (1, 25)]
     assert heads == [
         "**The threads here in which I was asked, last 24 hours** (times are UTC)",
@@ -115,7 +115,7 @@ def test_a_channel_with_more_threads_than_are_reported_says_how_many() -> None:
     ]
 
 
-def test_what_was_carried_out_is_reported_a_channel_however_much_was_answered_since() -> None:
+def test_actions_are_listed_despite_many_later_answers() -> None:
     failed = proposal(ProposalState.FAILED, decided_at=AT)
     turns = [
         DossierTurn(f"turn:{n}", "U1", "why?", "", "answered", AT, AT, f"{n}.1", evidence=())
@@ -140,7 +140,7 @@ def test_an_injection_stays_a_quote(hostile: str) -> None:
 
 
 @given(st.text(max_size=400))
-def test_no_words_make_a_heading_a_list_a_link_or_a_mention(hostile: str) -> None:
+def test_no_text_makes_a_heading_a_list_a_link_or_a_mention(hostile: str) -> None:
     judged(hostile)
 
 
@@ -176,7 +176,7 @@ def test_an_inert_text_is_one_short_line(text: str, most: int) -> None:
         ("**So far in this thread** (3 messages)", "no question has been answered here yet"),
     ],
 )
-def test_what_is_known_is_no_surer_than_the_answer_was(answer: str, told: str) -> None:
+def test_known_facts_are_no_more_certain_than_the_answer(answer: str, told: str) -> None:
     turn = DossierTurn("turn:1", "U1", "why?", "", "answered", AT, AT, "2.1", evidence=())
     session = Session(SessionId("s"), PLACE, "incident", AT, AT)
     shown = said(answer, 2, speaker=Speaker.ANSWER)
@@ -235,7 +235,7 @@ async def recap(recaps: Recaps, ask: Ask = IN_THREAD, journal: MemoryJournal | N
     return final.text
 
 
-async def test_a_digest_is_redacted_and_read_once_however_often_it_is_taken_up() -> None:
+async def test_a_digest_is_redacted_and_read_once_across_resumptions() -> None:
     reader, journal = Reader(), MemoryJournal()
     recaps = Recaps(reader, Records(), FakeRedactor(), one_page)
     first = await recap(recaps, journal=journal)
@@ -255,7 +255,7 @@ async def test_a_secret_is_masked_before_its_message_is_cut(before: int) -> None
     assert "SEC" not in told
 
 
-async def test_without_messages_to_read_the_report_alone_is_written() -> None:
+async def test_without_readable_messages_only_the_report_is_written() -> None:
     turn = DossierTurn("turn:1", "U1", "why?", "It leaks.", "answered", AT, AT, "2.1", evidence=())
     dossier = Dossier(Session(SessionId("s"), PLACE, "s", AT, AT), [turn], [], [], [])
     recaps = Recaps(None, Records(dossier=dossier), FakeRedactor(), one_page)
@@ -265,14 +265,14 @@ async def test_without_messages_to_read_the_report_alone_is_written() -> None:
     assert told.startswith("**Draft from the records; nothing was checked again.**")
 
 
-async def test_a_question_is_left_to_be_investigated() -> None:
+async def test_a_question_is_left_for_an_investigation() -> None:
     recaps = Recaps(Reader(), Records(), FakeRedactor(), one_page)
     assert await recaps.answer(LATER, (), MemoryJournal(), Signal()) is None
     first = replace(ASK, text=Redacted("what happened?"))
     assert await recaps.answer(first, (), MemoryJournal(), Signal()) is None
 
 
-async def test_a_stop_ends_the_reading_at_once_and_names_who() -> None:
+async def test_a_stop_ends_the_reading_at_once_and_names_its_author() -> None:
     stop = Signal()
     stop.set("U7")
     recaps = Recaps(Reader(silent=True), Records(), FakeRedactor(), one_page)
@@ -284,21 +284,21 @@ async def test_a_stop_ends_the_reading_at_once_and_names_who() -> None:
     assert told[1] == ()
 
 
-async def test_messages_that_do_not_come_in_time_leave_the_records(
+async def test_late_messages_leave_the_stored_records(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("bot.chat.recap.READING_S", 0.01)
     assert NO_TIME in await recap(Recaps(Reader(silent=True), Records(), FakeRedactor(), one_page))
 
 
-async def test_what_cannot_be_redacted_or_read_from_the_database_is_no_digest() -> None:
+async def test_an_unredactable_or_unreadable_digest_fails() -> None:
     with pytest.raises(RedactionFailed):
         await recap(Recaps(Reader(), Records(), FakeRedactor(fails=True), one_page))
     with pytest.raises(StorageUnavailable):
         await recap(Recaps(Reader(), Records(broken=True), FakeRedactor(), one_page))
 
 
-async def test_a_turn_whose_digest_fails_ends_and_says_so() -> None:
+async def test_a_failed_digest_ends_the_turn_with_a_message() -> None:
     bench = turn_bench()
     broken = Recaps(Reader(), Records(broken=True), FakeRedactor(), one_page)
     object.__setattr__(bench.turns, "_recaps", broken)
@@ -313,12 +313,12 @@ async def test_a_turn_whose_digest_fails_ends_and_says_so() -> None:
     "text",
     ["write the postmortem", "Write a post-mortem please", "draft the incident report", "rca?"],
 )
-def test_who_asks_for_the_incident_in_writing_gets_its_page(text: str) -> None:
+def test_a_request_for_the_incident_in_writing_gets_its_page(text: str) -> None:
     assert asks_for_report(text)
 
 
 @pytest.mark.parametrize(
     "text", ["who wrote the postmortem?", "postmortem of last week says checkout", "report", ""]
 )
-def test_what_only_speaks_of_a_report_asks_for_none(text: str) -> None:
+def test_a_mention_of_a_report_requests_none(text: str) -> None:
     assert not asks_for_report(text)

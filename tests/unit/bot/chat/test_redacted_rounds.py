@@ -54,7 +54,7 @@ async def sent(
     return [repr(each.messages) for each in provider.requests]
 
 
-async def test_what_a_later_message_gives_away_is_masked_in_those_that_passed_before(
+async def test_a_secret_revealed_later_is_masked_in_earlier_messages(
     redactor: Counting,
 ) -> None:
     stop = Signal()
@@ -71,7 +71,7 @@ async def test_what_a_later_message_gives_away_is_masked_in_those_that_passed_be
     assert SECRET not in third
 
 
-async def test_what_passed_is_not_searched_again_in_the_next_round_of_the_turn(
+async def test_a_clean_message_is_not_searched_again_in_the_turns_next_round(
     redactor: Counting,
 ) -> None:
     stop = Signal()
@@ -82,13 +82,13 @@ async def test_what_passed_is_not_searched_again_in_the_next_round_of_the_turn(
     assert sum(count for text, count in redactor.asked.items() if "fine" in text) == 1
 
 
-async def test_another_turn_searches_all_of_it_again(redactor: Counting) -> None:
+async def test_another_turn_searches_every_message_again(redactor: Counting) -> None:
     await sent(redactor, [Signal(), Signal()], [QUESTION], [QUESTION])
 
     assert redactor.asked[QUESTION.text] == 2
 
 
-async def test_what_was_masked_is_masked_in_each_round(redactor: Counting) -> None:
+async def test_a_masked_secret_is_masked_in_each_round(redactor: Counting) -> None:
     stop = Signal()
     rounds = await sent(redactor, [stop] * 3, *[[CALL, TELLING, QUESTION]] * 3)
 

@@ -85,7 +85,7 @@ JSON = st.recursive(
         ),
     )
 )
-def test_a_call_in_hand_is_what_its_record_gives(outcome: ToolOutcome) -> None:
+def test_a_running_call_equals_its_record(outcome: ToolOutcome) -> None:
     """A turn goes on with the one where it made the call, and with the other after a crash."""
     in_hand = without_raw(outcome)
 

@@ -32,7 +32,7 @@ async def test_the_default_provider_answers() -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(set(ErrorKind)))
-async def test_a_failure_before_any_text_turns_to_the_next_provider_and_says_so(
+async def test_a_failure_before_any_text_fails_over_and_says_so(
     kind: ErrorKind,
 ) -> None:
     events: list[TurnEvent] = []
@@ -48,7 +48,7 @@ async def test_a_failure_before_any_text_turns_to_the_next_provider_and_says_so(
     assert Notice("a: went wrong") in events
 
 
-async def test_a_failure_after_text_ends_the_round_with_what_was_shown() -> None:
+async def test_a_failure_after_text_ends_the_round_with_that_text() -> None:
     failing = ScriptedProvider([[TextChunk("half an"), ErrorChunk(ErrorKind.CUT, "cut")]], "a")
     backup = ScriptedProvider([text("never")], "b")
 
@@ -64,7 +64,7 @@ async def test_a_failure_after_text_ends_the_round_with_what_was_shown() -> None
     assert backup.requests == []
 
 
-async def test_a_rate_limited_provider_is_left_alone_until_it_may_be_asked_again() -> None:
+async def test_a_rate_limited_provider_is_skipped_until_it_may_be_asked_again() -> None:
     limited = ScriptedProvider(
         [[ErrorChunk(ErrorKind.RATE_LIMITED, "429", retry_after_s=60.0)]], "a"
     )
@@ -78,7 +78,7 @@ async def test_a_rate_limited_provider_is_left_alone_until_it_may_be_asked_again
     assert rounds.circuit("a").wait_s > 50
 
 
-async def test_a_passing_overload_is_tried_once_more_before_turning_away() -> None:
+async def test_a_brief_overload_is_retried_once_before_the_failover() -> None:
     busy = ScriptedProvider(
         [[ErrorChunk(ErrorKind.OVERLOADED, "529", retry_after_s=0.001)], text("fine now")], "a"
     )
@@ -88,7 +88,7 @@ async def test_a_passing_overload_is_tried_once_more_before_turning_away() -> No
     assert (record.text, len(busy.requests)) == ("fine now", 2)
 
 
-async def test_a_rate_limit_that_lifts_at_once_is_waited_out() -> None:
+async def test_a_short_rate_limit_is_waited_for() -> None:
     limited = ScriptedProvider(
         [[ErrorChunk(ErrorKind.RATE_LIMITED, "429", retry_after_s=0.001)], text("now")], "a"
     )
@@ -102,9 +102,7 @@ async def test_a_rate_limit_that_lifts_at_once_is_waited_out() -> None:
 
 
 @pytest.mark.parametrize(("says", "requests"), [(True, 2), (False, 1)])
-async def test_the_backends_own_word_on_retrying_outranks_its_status(
-    says: bool, requests: int
-) -> None:
+async def test_the_backends_retry_hint_overrides_its_status(says: bool, requests: int) -> None:
     end = ErrorChunk(
         ErrorKind.BAD_REQUEST if says else ErrorKind.OVERLOADED, "e", 0.001, should_retry=says
     )
@@ -115,7 +113,7 @@ async def test_the_backends_own_word_on_retrying_outranks_its_status(
     assert len(asked.requests) == requests
 
 
-async def test_a_refused_key_is_not_tried_with_every_round() -> None:
+async def test_a_refused_key_is_not_retried_every_round() -> None:
     locked_out = ScriptedProvider([DOWN, DOWN], "a")
     backup = ScriptedProvider([text("one"), text("two")], "b")
     rounds = Rounds([locked_out, backup])
@@ -136,7 +134,7 @@ async def test_a_refused_key_is_not_tried_with_every_round() -> None:
         (ErrorChunk(ErrorKind.OVERLOADED, "503", retry_after_s=60.0), False),
     ],
 )
-async def test_when_no_one_else_is_left_only_those_that_named_a_time_are_not_asked(
+async def test_the_last_provider_is_asked_unless_it_named_a_time(
     end: ErrorChunk, answered: bool
 ) -> None:
     only = ScriptedProvider([[end], text("mended")], "a")
@@ -161,7 +159,7 @@ async def test_an_unavailable_provider_is_skipped_and_named() -> None:
     assert absent.requests == []
 
 
-async def test_when_no_one_answers_the_record_says_why() -> None:
+async def test_when_no_provider_answers_the_record_says_why() -> None:
     record = await Rounds([ScriptedProvider([DOWN], "a")]).run(
         REQUEST, 1, lambda _: None, Signal(), budget=unlimited()
     )
@@ -208,7 +206,7 @@ async def test_cost_is_counted_in_whole_micro_dollars_and_unknown_is_not_zero() 
     assert unpriced.cost_usd_micros is None
 
 
-async def test_a_stop_while_waiting_to_try_again_is_heard_at_once() -> None:
+async def test_a_stop_during_a_retry_wait_ends_at_once() -> None:
     stop, told = Signal(), asyncio.Event()
     busy = ScriptedProvider([[ErrorChunk(ErrorKind.OVERLOADED, "529", retry_after_s=8.0)]])
 
@@ -229,7 +227,7 @@ async def test_a_stop_while_waiting_to_try_again_is_heard_at_once() -> None:
     assert len(busy.requests) == 1
 
 
-async def test_a_stream_without_an_end_is_a_cut_and_no_answer() -> None:
+async def test_a_stream_without_an_end_is_a_cut_and_not_an_answer() -> None:
     record = await Rounds([ScriptedProvider([[TextChunk("half")]])]).run(
         REQUEST, 1, lambda _: None, Signal(), budget=unlimited()
     )
@@ -241,7 +239,7 @@ REQUIRED = CompleteRequest(system="s", messages=(), require_tool=True)
 REFUSED = [ErrorChunk(ErrorKind.BAD_REQUEST, "tool_choice is not supported", status=400)]
 
 
-async def test_a_model_that_may_not_be_told_to_call_is_asked_without_and_remembered() -> None:
+async def test_a_model_that_refuses_forced_tools_is_asked_without_and_remembered() -> None:
     provider = ScriptedProvider([REFUSED, text("one"), text("two")])
     rounds = Rounds([provider])
 
@@ -252,7 +250,7 @@ async def test_a_model_that_may_not_be_told_to_call_is_asked_without_and_remembe
     assert [r.require_tool for r in provider.requests] == [True, False, False]
 
 
-async def test_a_request_that_is_refused_for_another_reason_is_not_blamed_on_the_choice() -> None:
+async def test_a_refusal_for_another_reason_is_not_attributed_to_forced_tools() -> None:
     provider = ScriptedProvider([REFUSED, REFUSED, text("one")])
     rounds = Rounds([provider])
 
@@ -271,7 +269,7 @@ async def test_a_request_without_a_required_tool_is_refused_once() -> None:
     assert len(provider.requests) == 1
 
 
-async def test_a_round_is_cut_by_what_its_provider_is_configured_to_and_by_nothing_sooner(
+async def test_a_round_is_cut_only_by_its_providers_timeout(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     loop, started = asyncio.get_running_loop(), asyncio.get_running_loop().time()

@@ -52,7 +52,7 @@ async def test_a_stop_cancels_the_work_within_100_ms() -> None:
     assert time.monotonic() - pressed < 0.1
 
 
-async def test_a_stop_that_came_before_lets_nothing_finish() -> None:
+async def test_an_earlier_stop_cancels_the_work() -> None:
     stop, work = Signal(), Work()
     stop.set()
 
@@ -62,7 +62,7 @@ async def test_a_stop_that_came_before_lets_nothing_finish() -> None:
     assert work.cancelled
 
 
-async def test_work_that_is_done_when_the_stop_comes_counts() -> None:
+async def test_work_that_is_finished_when_the_stop_arrives_counts() -> None:
     stop = Signal()
 
     async def presses_last() -> str:
@@ -72,7 +72,7 @@ async def test_work_that_is_done_when_the_stop_comes_counts() -> None:
     assert await unless_stopped(stop, presses_last()) == "done"
 
 
-async def test_an_error_of_the_work_comes_out_unwrapped() -> None:
+async def test_an_error_of_the_work_is_raised_unwrapped() -> None:
     async def breaks() -> None:
         raise LookupError("as it is")
 
@@ -80,7 +80,7 @@ async def test_an_error_of_the_work_comes_out_unwrapped() -> None:
         await unless_stopped(Signal(), breaks())
 
 
-async def test_a_cancellation_from_outside_reaches_the_work_and_is_no_stop() -> None:
+async def test_an_outside_cancellation_reaches_the_work_and_is_not_a_stop() -> None:
     work = Work()
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
         running = group.create_task(unless_stopped(Signal(), work.run()))
@@ -91,7 +91,7 @@ async def test_a_cancellation_from_outside_reaches_the_work_and_is_no_stop() -> 
     assert work.cancelled
 
 
-async def test_work_that_cancels_itself_is_a_bug_and_no_stop() -> None:
+async def test_work_that_cancels_itself_is_a_bug_and_not_a_stop() -> None:
     async def leaks() -> None:
         raise asyncio.CancelledError
 
@@ -99,7 +99,7 @@ async def test_work_that_cancels_itself_is_a_bug_and_no_stop() -> None:
         await unless_stopped(Signal(), leaks())
 
 
-async def test_when_the_work_is_done_the_stop_knows_nothing_of_it_any_longer() -> None:
+async def test_finished_work_is_removed_from_the_stop() -> None:
     held: list[Callable[[], object]] = []
 
     class Watched(Signal):
@@ -121,7 +121,7 @@ async def test_when_the_work_is_done_the_stop_knows_nothing_of_it_any_longer() -
     assert not held
 
 
-async def test_one_stop_ends_all_that_goes_on_at_once_and_what_comes_after() -> None:
+async def test_one_stop_ends_all_current_and_later_work() -> None:
     stop, works = Signal(), [Work(), Work(), Work()]
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
         running = [group.create_task(_caught(unless_stopped(stop, w.run()))) for w in works[:2]]
@@ -137,7 +137,7 @@ async def test_one_stop_ends_all_that_goes_on_at_once_and_what_comes_after() -> 
     assert (stop.requested, stop.by) == (True, "U1")
 
 
-async def test_a_stop_that_the_work_outlives_changes_nothing_of_its_end() -> None:
+async def test_a_stop_that_the_work_outlives_does_not_change_its_result() -> None:
     stop, begun = Signal(), asyncio.Event()
 
     async def ends_in_peace() -> str:
@@ -156,7 +156,7 @@ async def test_a_stop_that_the_work_outlives_changes_nothing_of_its_end() -> Non
     assert running.result() == "done"
 
 
-async def test_a_cancellation_from_outside_is_one_whatever_the_work_makes_of_it() -> None:
+async def test_an_outside_cancellation_is_raised_even_if_the_work_swallows_it() -> None:
     begun = asyncio.Event()
 
     async def swallows() -> str:
@@ -175,7 +175,7 @@ async def test_a_cancellation_from_outside_is_one_whatever_the_work_makes_of_it(
     assert running.cancelled()
 
 
-async def test_a_limit_around_it_is_a_limit_and_no_stop() -> None:
+async def test_a_surrounding_timeout_is_a_timeout_and_not_a_stop() -> None:
     work = Work()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):

@@ -54,7 +54,7 @@ async def test_only_what_the_policy_allows_is_shown() -> None:
     assert ([d.name for d in shown], list(hidden)) == (["core__echo"], [])
 
 
-async def test_a_stop_makes_the_call_a_cancelled_result_and_ends_its_chip() -> None:
+async def test_a_stop_makes_the_call_a_cancelled_result() -> None:
     tool, stop = FakeTool(gate=asyncio.Event()), Signal()
     events: list[CallEvent] = []
     box = bench([tool])
@@ -70,7 +70,7 @@ async def test_a_stop_makes_the_call_a_cancelled_result_and_ends_its_chip() -> N
     assert [r.error_code for r in box.records] == [ToolErrorCode.CANCELLED]
 
 
-async def test_every_call_is_a_row_before_its_result_is_seen() -> None:
+async def test_every_call_is_audited_before_its_result_is_seen() -> None:
     memory, metrics = Memory(), Metrics()
     box = bench([FakeTool()], on_record=record_calls(MemoryAudit(memory), metrics))
     rows_at_end: list[int] = []
@@ -98,7 +98,7 @@ async def test_every_call_is_a_row_before_its_result_is_seen() -> None:
     )
 
 
-async def test_a_result_that_cannot_be_written_down_is_withheld() -> None:
+async def test_a_result_that_cannot_be_audited_is_withheld() -> None:
     audit = Outage(MemoryAudit(Memory()), {"append_with_step"}, StorageUnavailable("gone"))
     box = bench([FakeTool()], on_record=record_calls(audit, Metrics()))
 

@@ -59,7 +59,7 @@ async def test_a_turn_is_one_connected_trace_from_its_message_to_its_last_edit()
     assert not [span for span in spans.kept if span.content]
 
 
-async def test_what_a_turn_asked_called_and_cost_stands_in_its_spans() -> None:
+async def test_a_turns_question_calls_and_cost_are_in_its_spans() -> None:
     spans = KeptSpans()
     await answered(turn_bench(SCRIPT), spans, MemoryJournal())
     chat, tool, turn = (
@@ -76,7 +76,7 @@ async def test_what_a_turn_asked_called_and_cost_stands_in_its_spans() -> None:
 
 
 @pytest.mark.parametrize("tick", range(12))
-async def test_a_killed_turn_goes_on_in_the_same_trace_on_another_replica(tick: int) -> None:
+async def test_a_killed_turn_continues_in_the_same_trace_on_another_replica(tick: int) -> None:
     bench, journal = turn_bench(SCRIPT), MemoryJournal(Fuse(tick))
     first, second = KeptSpans(), KeptSpans()
     with suppress(Crash):
@@ -91,7 +91,7 @@ async def test_a_killed_turn_goes_on_in_the_same_trace_on_another_replica(tick: 
     assert turn.attributes[names.RESUMED] is had_begun
 
 
-async def test_a_resumed_turn_lasts_from_its_first_beginning() -> None:
+async def test_a_resumed_turns_span_starts_at_its_first_beginning() -> None:
     bench, journal, spans = turn_bench(SCRIPT), MemoryJournal(), KeptSpans()
     await answered(bench, KeptSpans(), journal)
     journal.record[:] = [
@@ -114,7 +114,7 @@ def _begun_in_2001(kept: list[Any]) -> list[Any]:
     return [*kept[:2], "2001-09-09T01:46:40+00:00", *kept[3:]]
 
 
-async def test_each_request_to_a_model_is_a_span_those_that_failed_included() -> None:
+async def test_each_model_request_is_a_span_including_failed_ones() -> None:
     down = ScriptedProvider([[ErrorChunk(ErrorKind.AUTH, "401")]], name="first")
     bench, spans = turn_bench(providers=[down, ScriptedProvider([text("So.")])]), KeptSpans()
 
@@ -125,7 +125,7 @@ async def test_each_request_to_a_model_is_a_span_those_that_failed_included() ->
     assert [span.error for span in spans.named("chat scripted-1")] == [""]
 
 
-async def test_a_failed_call_says_what_kind_of_failure_it_was() -> None:
+async def test_a_failed_call_has_its_kind_of_failure() -> None:
     spans = KeptSpans()
     await answered(
         turn_bench([calls(("c", "core__nothing", "{}")), text("No.")]), spans, MemoryJournal()
@@ -134,7 +134,7 @@ async def test_a_failed_call_says_what_kind_of_failure_it_was() -> None:
     assert [span.error for span in spans.named("execute_tool unknown")] == ["policy_denied"]
 
 
-async def test_what_was_said_is_there_only_where_it_was_asked_for() -> None:
+async def test_content_is_in_spans_only_when_it_is_enabled() -> None:
     spans = KeptSpans(content=True)
     await answered(turn_bench(SCRIPT), spans, MemoryJournal())
     chat, tool = spans.named("chat scripted-1")[1], spans.named("execute_tool core__echo")[0]
@@ -151,7 +151,7 @@ async def test_what_was_said_is_there_only_where_it_was_asked_for() -> None:
 @pytest.mark.parametrize(
     "arguments", ['{"text": "\\ud800"}', '{"text": "x", "times": 1' + "0" * 39 + "}", "[" * 1_500]
 )
-async def test_no_value_that_a_model_makes_up_breaks_a_traced_turn(arguments: str) -> None:
+async def test_no_model_output_breaks_a_traced_turn(arguments: str) -> None:
     spans = KeptSpans(content=True)
     script = [calls(("\ud800", "core__echo", arguments)), text("Well \ud800.")]
     plain = await turn_bench(script).answer()
@@ -160,7 +160,7 @@ async def test_no_value_that_a_model_makes_up_breaks_a_traced_turn(arguments: st
     assert spans.named("invoke_agent kortex")
 
 
-async def test_a_turn_that_is_handed_over_is_reported_by_anyone_who_ends_it() -> None:
+async def test_a_handed_over_turn_is_reported_by_the_replica_that_ends_it() -> None:
     provider = ScriptedProvider([text("Never.")], hold=asyncio.Event())
     bench, spans = turn_bench(providers=[provider]), KeptSpans()
     task = asyncio.create_task(answered(bench, spans, MemoryJournal()))
@@ -172,7 +172,7 @@ async def test_a_turn_that_is_handed_over_is_reported_by_anyone_who_ends_it() ->
     assert spans.named("invoke_agent kortex") == []
 
 
-async def test_a_turn_that_breaks_off_without_an_end_tells_of_its_error() -> None:
+async def test_a_turn_that_breaks_off_reports_its_error() -> None:
     async def body(_: Ask, __: Journal) -> None:
         raise StorageUnavailable("gone")
 
@@ -183,7 +183,7 @@ async def test_a_turn_that_breaks_off_without_an_end_tells_of_its_error() -> Non
     assert [span.error for span in spans.named("invoke_agent kortex")] == ["StorageUnavailable"]
 
 
-async def test_a_turn_that_no_one_can_carry_on_ends_its_trace_as_lost() -> None:
+async def test_an_abandoned_turn_ends_its_trace_as_lost() -> None:
     bench, spans = turn_bench(SCRIPT), KeptSpans()
     await TurnTraces(spans).ending(bench.turns.end_lost)(ASK, False, MemoryJournal())
 
@@ -210,7 +210,7 @@ def test_the_logs_of_a_turn_name_its_trace_session_and_turn() -> None:
     assert not {"trace", "session", "turn"} & outside.keys()
 
 
-def test_a_message_that_could_not_be_accepted_says_why() -> None:
+def test_an_unaccepted_message_has_its_reason() -> None:
     spans = KeptSpans()
     with suppress(OSError), TurnTraces(spans).accepting(ASK):
         raise OSError("disk")
@@ -219,7 +219,7 @@ def test_a_message_that_could_not_be_accepted_says_why() -> None:
     assert (root.error, root.span_id) == ("OSError", root_of(ASK.turn_id))
 
 
-def test_the_ids_of_a_trace_are_the_turns_own() -> None:
+def test_the_ids_of_a_trace_come_from_the_turn() -> None:
     assert trace_of("turn:T1:C1:1.2").hex() == "4b2ed7afddb689aa260a484bb72fe9e5"
     assert len({trace_of(f"turn:{n}") for n in range(100)}) == 100
     assert len({root_of("t"), turn_span_of("t"), trace_of("t")[:8]}) == 3

@@ -45,7 +45,7 @@ def logged() -> Iterator[Logged]:
         yield entries
 
 
-async def test_an_answer_is_shown_once_kept_and_counted() -> None:
+async def test_an_answer_is_shown_once_stored_and_counted() -> None:
     bench = turn_bench([calls(ECHO, say="Looking."), text("It takes 41.5 ms [E1].")])
 
     final = await bench.answer()
@@ -65,14 +65,14 @@ async def test_an_answer_is_shown_once_kept_and_counted() -> None:
     ]
 
 
-async def test_an_answer_is_redacted_as_a_whole_when_it_is_final() -> None:
+async def test_a_final_answer_is_redacted_as_a_whole() -> None:
     final = await turn_bench([text("it was SEC", "RET-abc")]).answer()
 
     assert final is not None
     assert final.text == "it was [redacted]"
 
 
-async def test_a_redactor_that_fails_sends_and_stores_nothing_and_people_are_told() -> None:
+async def test_a_failing_redactor_sends_and_stores_nothing_and_says_so() -> None:
     provider = ScriptedProvider([text("never")])
     bench = turn_bench(providers=[provider], redactor=FakeRedactor(fails=True))
 
@@ -86,7 +86,7 @@ async def test_a_redactor_that_fails_sends_and_stores_nothing_and_people_are_tol
     assert {a.text for a in bench.surface.asks} == {""}
 
 
-async def test_a_model_is_told_whose_words_each_question_of_a_thread_is() -> None:
+async def test_a_model_learns_the_author_of_each_question() -> None:
     provider = ScriptedProvider([text("ok")])
     names = {"U1": "Mira Okafor"}
 
@@ -110,14 +110,14 @@ async def test_a_model_is_told_whose_words_each_question_of_a_thread_is() -> Non
         ("", "The asker's time zone is not known: take clock times as UTC, and say so."),
     ],
 )
-async def test_a_model_is_told_in_which_zone_the_asker_reads_clocks(zone: str, told: str) -> None:
+async def test_a_model_learns_the_askers_time_zone(zone: str, told: str) -> None:
     provider = ScriptedProvider([text("ok")])
     await turn_bench(providers=[provider], zone=zone).answer()
 
     assert told in provider.requests[-1].messages[-1].told
 
 
-async def test_what_people_said_in_the_thread_may_be_repeated_without_evidence() -> None:
+async def test_words_of_the_thread_may_be_repeated_without_evidence() -> None:
     bench = turn_bench([text("ok"), calls(ECHO), text("You failed over at 14:02.")])
     await bench.answer(replace(ASK, text=Redacted("we failed over at 14:02")))
 
@@ -127,14 +127,14 @@ async def test_what_people_said_in_the_thread_may_be_repeated_without_evidence()
     assert final.text == "You failed over at 14:02."
 
 
-async def test_a_figure_that_no_tool_returned_is_marked_where_it_stands() -> None:
+async def test_an_unsupported_figure_is_marked_in_place() -> None:
     final = await turn_bench([calls(ECHO), text("It takes 97.3 ms [E1].")]).answer()
 
     assert final is not None
     assert final.text == "It takes 97.3 ms [E1]. (⚠ not in E1: 97.3 ms)"
 
 
-async def test_a_call_written_into_the_text_runs_like_any_and_is_no_answer() -> None:
+async def test_a_written_call_runs_like_any_other_and_is_not_an_answer() -> None:
     written = '```json\n{"name": "core__echo", "arguments": {"text": "41.5 ms"}}\n```'
     tool = FakeTool()
     bench = turn_bench(
@@ -151,7 +151,7 @@ async def test_a_call_written_into_the_text_runs_like_any_and_is_no_answer() -> 
     assert "core__echo" not in "".join(shown_text(bench.surface))
 
 
-async def test_a_written_call_is_held_to_the_policy_of_any_other() -> None:
+async def test_a_written_call_is_subject_to_the_policy() -> None:
     written = '{"name": "core__echo", "arguments": {"text": "x"}}'
     tool = FakeTool()
     policy = ToolPolicy(toolsets={"investigate": ("core__other",)})
@@ -163,7 +163,7 @@ async def test_a_written_call_is_held_to_the_policy_of_any_other() -> None:
     assert (tool.calls, final.outcomes) == ([], ())
 
 
-async def test_a_call_in_words_beside_a_call_of_the_models_own_is_withheld() -> None:
+async def test_a_written_call_next_to_a_real_one_is_withheld() -> None:
     written = '{"name": "core__echo", "arguments": {"text": "x"}}'
     final = await turn_bench([calls(ECHO, say=written), text("done")]).answer()
 
@@ -172,7 +172,7 @@ async def test_a_call_in_words_beside_a_call_of_the_models_own_is_withheld() -> 
     assert final.text == "done"
 
 
-async def test_an_answer_that_is_only_a_call_of_no_tool_is_asked_of_the_next_provider() -> None:
+async def test_an_answer_that_is_only_an_unknown_call_goes_to_the_next_provider() -> None:
     written = '<tool_call>{"name": "core__nothing", "arguments": {"text": "x"}}</tool_call>'
     providers = [ScriptedProvider([text(written)]), ScriptedProvider([text("done")], name="b")]
     final = await turn_bench(providers=providers).answer()
@@ -189,7 +189,7 @@ async def test_an_answer_that_is_only_a_call_of_no_tool_is_asked_of_the_next_pro
         ("It may be the pool: ", '{"name": "core__echo"', "\n</think>", "\nIt takes 41.5 ms [E1]."),
     ],
 )
-async def test_what_a_model_thought_aloud_is_not_in_its_answer(pieces: tuple[str, ...]) -> None:
+async def test_a_models_thought_is_not_in_its_answer(pieces: tuple[str, ...]) -> None:
     bench = turn_bench([calls(ECHO), text(*pieces)], tools=[FakeTool()])
 
     final = await bench.answer()
@@ -198,7 +198,7 @@ async def test_what_a_model_thought_aloud_is_not_in_its_answer(pieces: tuple[str
     assert final.text == "It takes 41.5 ms [E1]."
 
 
-async def test_a_thought_is_taken_back_where_people_have_read_it_before_its_end() -> None:
+async def test_a_thought_shown_before_its_end_is_removed() -> None:
     bench = turn_bench([calls(ECHO), text("It may be.\n", "</think>\n", "It takes 41.5 ms [E1].")])
 
     await bench.answer()
@@ -207,7 +207,7 @@ async def test_a_thought_is_taken_back_where_people_have_read_it_before_its_end(
     assert events.index(RoundReplaced(2)) > events.index(TextDelta("It may be.\n"))
 
 
-async def test_a_place_that_is_gone_ends_the_turn_quietly_and_closes_its_row() -> None:
+async def test_a_deleted_place_ends_the_turn_silently_and_closes_its_row() -> None:
     provider = ScriptedProvider([text("never")])
     surface = RecordingSurface(open_failures=[SurfaceGone("channel archived")])
     bench = turn_bench(providers=[provider], surface=surface)
@@ -218,7 +218,7 @@ async def test_a_place_that_is_gone_ends_the_turn_quietly_and_closes_its_row() -
     assert bench.state() is TurnState.FAILED
 
 
-async def test_an_answer_that_cannot_be_delivered_any_more_is_still_kept() -> None:
+async def test_an_undeliverable_answer_is_still_stored() -> None:
     surface = RecordingSurface(finish_failure=SurfaceGone("message deleted"))
     bench = turn_bench([text("all is well")], surface=surface)
 
@@ -231,7 +231,7 @@ async def test_an_answer_that_cannot_be_delivered_any_more_is_still_kept() -> No
 
 
 @pytest.mark.parametrize("method", ["begin_turn", "set_answer", "history"])
-async def test_without_a_database_people_learn_that_nothing_was_started(method: str) -> None:
+async def test_without_a_database_people_learn_that_nothing_started(method: str) -> None:
     provider = ScriptedProvider([text("first"), text("never")])
     bench = turn_bench(providers=[provider])
     await bench.answer()
@@ -244,7 +244,7 @@ async def test_without_a_database_people_learn_that_nothing_was_started(method: 
     assert len(provider.requests) == 1
 
 
-async def test_a_database_that_is_lost_in_between_ends_the_answer_with_what_was_found() -> None:
+async def test_a_database_lost_during_the_turn_ends_the_answer_with_its_findings() -> None:
     bench = turn_bench([calls(ECHO, say="Looking."), text("never")], tools=[FakeTool()])
     journal = _LosesTheDatabase(after="tool:1:core__echo")
 
@@ -256,7 +256,7 @@ async def test_a_database_that_is_lost_in_between_ends_the_answer_with_what_was_
     assert bench.state() is TurnState.FAILED
 
 
-async def test_an_answer_that_could_not_be_kept_is_shown_and_says_so() -> None:
+async def test_an_answer_that_could_not_be_stored_is_shown_with_a_notice() -> None:
     bench = turn_bench([text("all is well")])
     bench.sessions.broken = {"finish_turn"}
 
@@ -267,7 +267,7 @@ async def test_an_answer_that_could_not_be_kept_is_shown_and_says_so() -> None:
     assert (final.text, final.notices[-1]) == ("all is well", NOT_KEPT)
 
 
-async def test_a_bug_before_the_question_is_stored_is_reported_as_well(logged: Logged) -> None:
+async def test_a_bug_before_the_question_is_stored_is_reported_too(logged: Logged) -> None:
     async def broken(_: object, _channel: object, _question: object) -> list[str]:
         raise ZeroDivisionError("a bug with details")
 
@@ -278,7 +278,7 @@ async def test_a_bug_before_the_question_is_stored_is_reported_as_well(logged: L
     assert entry["reference"] in final.notices[0]
 
 
-async def test_a_bug_leaves_people_a_reference_and_operators_the_traceback(logged: Logged) -> None:
+async def test_a_bug_gives_people_a_reference_and_operators_the_traceback(logged: Logged) -> None:
     bench = turn_bench([text("first"), text("never")])
     await bench.answer()
     bench.sessions.broken = {"history"}
@@ -296,7 +296,7 @@ async def test_a_bug_leaves_people_a_reference_and_operators_the_traceback(logge
     assert bench.metrics.registry.get_sample_value("kortex_turns_total", {"end": "failed"}) == 1
 
 
-async def test_a_bug_in_a_later_round_keeps_what_was_shown_and_found() -> None:
+async def test_a_bug_in_a_later_round_keeps_the_shown_text_and_evidence() -> None:
     class Breaks(ScriptedProvider):
         def stream(self, request):  # type: ignore[no-untyped-def]
             assert len(self.requests) < 1, "a bug"
@@ -311,9 +311,7 @@ async def test_a_bug_in_a_later_round_keeps_what_was_shown_and_found() -> None:
     assert bench.state() is TurnState.FAILED
 
 
-async def test_a_question_whose_placeholder_is_refused_is_answered_unseen_and_shown_once_it_can_be() -> (
-    None
-):
+async def test_a_question_without_a_placeholder_is_answered_and_shown_later() -> None:
     refusal = SurfaceFailed("invalid_auth", retryable=False)
     bench = turn_bench([text("found")], surface=RecordingSurface(open_failures=[refusal]))
     journal = MemoryJournal()
@@ -327,7 +325,7 @@ async def test_a_question_whose_placeholder_is_refused_is_answered_unseen_and_sh
     assert len(bench.surface.placeholders) == 1
 
 
-async def test_an_end_that_cannot_be_shown_is_held_back_and_the_turn_is_over() -> None:
+async def test_an_end_that_cannot_be_shown_is_stored_and_the_turn_is_over() -> None:
     refusal = SurfaceFailed("invalid_auth", retryable=False)
     bench = turn_bench([text("found")], surface=RecordingSurface(finish_failure=refusal))
 
@@ -339,7 +337,7 @@ async def test_an_end_that_cannot_be_shown_is_held_back_and_the_turn_is_over() -
     assert held == final
 
 
-async def test_a_cancelled_turn_ends_nothing_and_stays_open_for_whoever_goes_on() -> None:
+async def test_a_cancelled_turn_stays_open_for_its_successor() -> None:
     provider = ScriptedProvider([text("so far")], hold=asyncio.Event())
     bench = turn_bench(providers=[provider])
 
@@ -354,7 +352,7 @@ async def test_a_cancelled_turn_ends_nothing_and_stays_open_for_whoever_goes_on(
     assert [s.closed for s in bench.surface.streams] == [1]
 
 
-async def test_a_spent_budget_ends_the_turn_when_no_one_free_can_be_asked() -> None:
+async def test_a_spent_budget_ends_the_turn_without_a_free_provider() -> None:
     # A round holds some 25,000 micro-dollars; this one then costs 30,150.
     paid = ScriptedProvider([text("dear", usage=Usage(10_000, 0, 0, 10))], price=PAID)
     bench = turn_bench(providers=[paid], limits=BudgetLimits(daily_usd_micros=40_000))
@@ -371,7 +369,7 @@ async def test_a_spent_budget_ends_the_turn_when_no_one_free_can_be_asked() -> N
     assert bench.state(LATER) is TurnState.FAILED
 
 
-async def test_a_stop_keeps_what_was_said_and_ends_the_turn() -> None:
+async def test_a_stop_keeps_the_text_and_ends_the_turn() -> None:
     provider = ScriptedProvider([text("so far")], hold=asyncio.Event())
     bench = turn_bench(providers=[provider])
 
@@ -391,7 +389,7 @@ async def test_a_stop_keeps_what_was_said_and_ends_the_turn() -> None:
     [([calls(ECHO), text("done [E1]")], 0), ([calls(ECHO)], 1)],
     ids=["a conclusion", "none"],
 )
-async def test_a_turn_without_a_conclusion_leaves_a_finding_in_the_trail(
+async def test_a_turn_without_a_conclusion_leaves_a_finding_in_the_audit_log(
     script: list[list[object]], rows: int
 ) -> None:
     bench = turn_bench(script)  # type: ignore[arg-type]
@@ -420,7 +418,7 @@ CUT: list[StreamChunk] = [TextChunk("half of"), ErrorChunk(ErrorKind.CUT, "cut")
     ],
     ids=["answered", "depth", "depth without text", "down", "down later", "cut"],
 )
-async def test_the_next_question_reads_a_well_formed_history(
+async def test_the_next_question_gets_a_well_formed_history(
     script: list[list[object]], end: TurnEnd
 ) -> None:
     bench = turn_bench(script)  # type: ignore[arg-type]

@@ -75,7 +75,7 @@ class Bench:
         return await asking.round(request, number, self.events.append, "", Signal())
 
 
-async def test_a_round_is_one_row_with_its_price_and_one_line_of_the_trail() -> None:
+async def test_a_round_is_one_row_with_its_price_and_one_audit_row() -> None:
     bench = Bench(ScriptedProvider([text("x", usage=Usage(100, 50, 20, 10))], "a", price=PAID))
 
     record = await bench.round()
@@ -91,7 +91,7 @@ async def test_a_round_is_one_row_with_its_price_and_one_line_of_the_trail() -> 
     )
 
 
-async def test_an_unknown_price_is_written_down_as_unknown() -> None:
+async def test_an_unknown_price_is_stored_as_unknown() -> None:
     bench = Bench(ScriptedProvider([text("x")], price=None))
 
     await bench.round()
@@ -100,7 +100,7 @@ async def test_an_unknown_price_is_written_down_as_unknown() -> None:
     assert spending.cost_usd_micros is None
 
 
-async def test_a_round_no_one_answered_costs_nothing_and_is_no_row() -> None:
+async def test_an_unanswered_round_costs_nothing_and_has_no_row() -> None:
     bench = Bench(ScriptedProvider([[ErrorChunk(ErrorKind.AUTH, "401")]]))
 
     record = await bench.round()
@@ -109,7 +109,7 @@ async def test_a_round_no_one_answered_costs_nothing_and_is_no_row() -> None:
     assert (bench.rows.rows, bench.memory.trail) == ({}, [])
 
 
-async def test_a_round_whose_worst_case_does_not_fit_goes_to_one_that_costs_nothing() -> None:
+async def test_a_round_over_the_budget_goes_to_a_free_provider() -> None:
     paid = ScriptedProvider([text("dear")], "paid", price=PAID)
     free = ScriptedProvider([text("free")], "free")
     bench = Bench(paid, free, daily_usd_micros=WORST + COST - 1)
@@ -130,7 +130,7 @@ def _too_dear(most: int, spent: int) -> str:
 DAILY = _too_dear(WORST + COST - 1, spent=COST)
 
 
-async def test_what_is_held_is_given_back_but_for_what_was_spent() -> None:
+async def test_the_unspent_part_of_a_reservation_is_released() -> None:
     bench = Bench(ScriptedProvider([text("dear")], price=PAID), daily_usd_micros=WORST + COST)
 
     await bench.round(1)
@@ -141,7 +141,7 @@ async def test_what_is_held_is_given_back_but_for_what_was_spent() -> None:
     assert (await bench.rows.today()).used_usd_micros == 2 * COST
 
 
-async def test_with_no_one_free_a_spent_budget_is_the_reason() -> None:
+async def test_without_a_free_provider_a_spent_budget_is_the_reason() -> None:
     bench = Bench(ScriptedProvider([text("dear")], price=PAID), daily_usd_micros=WORST - 1)
 
     record = await bench.round(1)
@@ -150,7 +150,7 @@ async def test_with_no_one_free_a_spent_budget_is_the_reason() -> None:
     assert bench.rows.held == {}
 
 
-async def test_a_channel_has_a_limit_of_its_own() -> None:
+async def test_a_channel_has_its_own_limit() -> None:
     bench = Bench(ScriptedProvider([text("dear")], price=PAID), channel=WORST)
     elsewhere = replace(ASK, place=replace(ASK.place, channel=ChannelId("C2")))
 
@@ -162,7 +162,7 @@ async def test_a_channel_has_a_limit_of_its_own() -> None:
     assert "this channel's budget for today" in second.notices[0]
 
 
-async def test_a_person_may_ask_so_many_questions_an_hour_however_many_rounds_they_take() -> None:
+async def test_a_person_has_an_hourly_limit_of_questions_with_any_number_of_rounds() -> None:
     model, triage = ScriptedProvider([text("x")], "local"), ScriptedProvider([text("t")], "triage")
     bench = Bench(model, triage, user_hourly_questions=1)
     colleague = replace(LATER, asker=replace(LATER.asker, user=UserId("U2")))
@@ -175,7 +175,7 @@ async def test_a_person_may_ask_so_many_questions_an_hour_however_many_rounds_th
     assert "you asked 1 questions this hour" in second.notices[0]
 
 
-async def test_a_thread_has_so_many_tokens_and_then_no_model() -> None:
+async def test_a_thread_over_its_token_limit_uses_no_model() -> None:
     model, triage = ScriptedProvider([text("x")], "local"), ScriptedProvider([text("t")], "triage")
     bench = Bench(model, triage, session_tokens=1125 + 110)
 
@@ -186,7 +186,7 @@ async def test_a_thread_has_so_many_tokens_and_then_no_model() -> None:
 
 
 @pytest.mark.parametrize("price", [None, PAID])
-async def test_a_round_without_known_usage_counts_at_its_worst(price: Price | None) -> None:
+async def test_a_round_with_unknown_usage_counts_its_worst_case(price: Price | None) -> None:
     cut: list[StreamChunk] = [TextChunk("half"), ErrorChunk(ErrorKind.CUT, "cut")]
     bench = Bench(ScriptedProvider([cut], price=price), daily_usd_micros=10_000_000)
 
@@ -198,7 +198,7 @@ async def test_a_round_without_known_usage_counts_at_its_worst(price: Price | No
     assert today.used_usd_micros >= WORST
 
 
-async def test_an_unknown_price_counts_as_the_dearest_there_is() -> None:
+async def test_an_unknown_price_counts_as_the_highest_known() -> None:
     bench = Bench(ScriptedProvider([text("x")], price=None), daily_usd_micros=10_000_000)
 
     await bench.round()
@@ -207,7 +207,7 @@ async def test_an_unknown_price_counts_as_the_dearest_there_is() -> None:
     assert (today.spent_usd_micros, today.used_usd_micros) == (0, 100 * 11 + 10 * 55)
 
 
-async def test_what_is_not_billed_at_the_list_price_costs_an_unknown_sum() -> None:
+async def test_a_round_outside_the_list_price_has_an_unknown_cost() -> None:
     end = DoneChunk(StopReason.END_TURN, Usage(100, 0, 0, 10), "m", at_list_price=False)
     bench = Bench(
         ScriptedProvider([[TextChunk("x"), end]], price=PAID), daily_usd_micros=10_000_000
@@ -220,14 +220,14 @@ async def test_what_is_not_billed_at_the_list_price_costs_an_unknown_sum() -> No
     assert (await bench.rows.today()).used_usd_micros == 100 * 11 + 10 * 55
 
 
-def test_no_shipped_price_is_dearer_than_the_assumed_one() -> None:
+def test_no_shipped_price_exceeds_the_assumed_one() -> None:
     rows = tomllib.loads(PRICES.read_text(encoding="utf-8"))["model"]
 
     assert max(r["output"] for r in rows) <= ASSUMED_PRICE.output
     assert max(max(r["input"], r["cache_write"]) for r in rows) <= ASSUMED_PRICE.cache_write
 
 
-async def test_a_failed_provider_that_was_billed_is_a_row_of_its_own() -> None:
+async def test_a_billed_failure_of_a_provider_has_its_own_row() -> None:
     billed = [ErrorChunk(ErrorKind.REFUSED, "no", usage=Usage(100, 0, 0, 0))]
     bench = Bench(
         ScriptedProvider([billed], "a", price=PAID),
@@ -253,7 +253,7 @@ class Priced(ScriptedProvider):
         return tenth if model == "small" else PAID
 
 
-async def test_when_the_full_model_is_too_dear_the_fast_one_answers() -> None:
+async def test_when_the_full_model_is_too_expensive_the_fast_one_answers() -> None:
     provider = Priced([text("cheap")])
     bench = Bench(provider, models=FAST, daily_usd_micros=WORST // 2)
 
@@ -277,7 +277,7 @@ FRUGAL = replace(FAST, frugal=True)
     ],
     ids=["marker", "max_tokens"],
 )
-async def test_a_frugal_round_is_passed_on_and_its_marker_never_shown(
+async def test_an_escalated_frugal_round_never_shows_its_marker(
     answer: list[StreamChunk], why: str
 ) -> None:
     provider = Priced([answer])
@@ -292,7 +292,7 @@ async def test_a_frugal_round_is_passed_on_and_its_marker_never_shown(
     assert "<" not in shown
 
 
-async def test_a_frugal_turn_that_was_passed_on_stays_with_the_full_model() -> None:
+async def test_an_escalated_frugal_turn_stays_with_the_full_model() -> None:
     provider = Priced([text("full answer")])
     bench = Bench(provider, models=FRUGAL)
 
@@ -301,7 +301,7 @@ async def test_a_frugal_turn_that_was_passed_on_stays_with_the_full_model() -> N
     assert ([r.model for r in provider.requests], record.passed_on) == ([""], False)
 
 
-async def test_a_frugal_answer_that_suffices_is_the_answer() -> None:
+async def test_a_sufficient_frugal_answer_is_the_answer() -> None:
     provider = Priced([text("a < b", " is fine <need")])
     bench = Bench(provider, models=FRUGAL)
 
@@ -311,7 +311,7 @@ async def test_a_frugal_answer_that_suffices_is_the_answer() -> None:
     assert (record.passed_on, shown, record.text) == (False, "a < b is fine <need", shown)
 
 
-async def test_a_round_that_could_not_be_written_down_is_not_bought_again() -> None:
+async def test_a_round_that_could_not_be_stored_is_not_bought_again() -> None:
     paid = ScriptedProvider([text("dear")], price=PAID)
     bench = Bench(paid)
     bench.ledger.broken = {"record"}
@@ -325,7 +325,7 @@ async def test_a_round_that_could_not_be_written_down_is_not_bought_again() -> N
     assert len(bench.events) == 2
 
 
-async def test_when_the_ledger_cannot_be_read_no_one_is_asked() -> None:
+async def test_an_unreadable_ledger_stops_every_request() -> None:
     paid = ScriptedProvider([text("dear")], price=PAID)
     bench = Bench(paid, daily_usd_micros=1_000_000)
     bench.ledger.broken = {"reserve"}
@@ -340,7 +340,7 @@ def sample(bench: Bench, name: str, **labels: str) -> float:
     return bench.metrics.registry.get_sample_value(name, labels) or 0
 
 
-async def test_what_took_over_is_counted_by_kind() -> None:
+async def test_fallbacks_are_counted_by_kind() -> None:
     emulated = [
         replace(chunk, warnings=(TOOLS_EMULATED,)) if isinstance(chunk, DoneChunk) else chunk
         for chunk in text("x")
@@ -359,7 +359,7 @@ async def test_what_took_over_is_counted_by_kind() -> None:
     assert counted == [1, 1, 0]
 
 
-async def test_who_answers_first_is_no_fallback_and_its_translation_is_measured() -> None:
+async def test_the_first_provider_is_not_a_fallback_and_its_translation_is_measured() -> None:
     bench = Bench(ScriptedProvider([text("x")], "a"))
 
     await bench.round()
@@ -371,7 +371,7 @@ async def test_who_answers_first_is_no_fallback_and_its_translation_is_measured(
 
 
 @pytest.mark.parametrize("kind", [ErrorKind.TIMEOUT, ErrorKind.PROTOCOL])
-async def test_a_round_cut_before_its_first_word_costs_what_is_known_of_it(kind: ErrorKind) -> None:
+async def test_a_round_cut_before_its_first_word_costs_its_known_usage(kind: ErrorKind) -> None:
     billed = [ErrorChunk(kind, "cut", usage=Usage(100, 0, 0, 1), began=True)]
     bench = Bench(ScriptedProvider([billed], price=PAID), daily_usd_micros=10**9)
 
@@ -383,7 +383,7 @@ async def test_a_round_cut_before_its_first_word_costs_what_is_known_of_it(kind:
     assert spending.cost_usd_micros == record.cost_usd_micros == 100 * 3 + 15
 
 
-async def test_one_of_which_nothing_is_known_counts_as_what_it_was_sent() -> None:
+async def test_a_cut_round_without_usage_costs_its_input() -> None:
     bench = Bench(
         ScriptedProvider([[ErrorChunk(ErrorKind.TIMEOUT, "cut", began=True)]], price=PAID),
         daily_usd_micros=10**9,
@@ -396,7 +396,7 @@ async def test_one_of_which_nothing_is_known_counts_as_what_it_was_sent() -> Non
     assert spending.counted_usd_micros == 1025 * 3
 
 
-async def test_one_that_never_began_costs_nothing() -> None:
+async def test_a_round_that_never_began_costs_nothing() -> None:
     bench = Bench(
         ScriptedProvider([[ErrorChunk(ErrorKind.TIMEOUT, "no answer")]], price=PAID),
         daily_usd_micros=10**9,
@@ -449,7 +449,7 @@ ASKED_OF = {
 
 
 @pytest.mark.parametrize("case", ASKED_OF)
-async def test_a_rate_limit_closes_what_it_is_for(case: str) -> None:
+async def test_a_rate_limit_blocks_only_its_own_scope(case: str) -> None:
     make, by_model, models, small, full, asked = ASKED_OF[case]
     provider = make(by_model, small=small, full=full)
     bench = Bench(provider, models=models)
@@ -460,7 +460,7 @@ async def test_a_rate_limit_closes_what_it_is_for(case: str) -> None:
     assert [request.model for request in provider.requests] == asked
 
 
-async def test_the_other_model_answers_in_the_round_in_which_the_first_was_limited() -> None:
+async def test_the_other_model_answers_in_the_rate_limited_round() -> None:
     provider = two_models(True, small=LIMITED, full=text("full answer"))
     bench = Bench(provider, models=FRUGAL)
 
@@ -470,7 +470,7 @@ async def test_the_other_model_answers_in_the_round_in_which_the_first_was_limit
     assert "scripted: 429" in record.notices
 
 
-async def test_what_is_asked_in_another_workspace_is_held_to_its_own_limit_too() -> None:
+async def test_another_workspaces_questions_also_have_their_own_limit() -> None:
     provider = ScriptedProvider([text("x"), text("y")], "a", price=PAID)
     bench = Bench(provider, daily_usd_micros=10**9)
     bench.all.tenants = Tenants(

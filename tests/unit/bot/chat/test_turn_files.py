@@ -51,7 +51,7 @@ def reading(
     return model, tool, bench
 
 
-async def test_the_file_is_read_before_anybody_is_asked_and_before_the_look() -> None:
+async def test_the_file_is_read_before_the_model_and_the_first_look() -> None:
     model, tool, bench = reading(text(SAID), look=True)
 
     final = await bench.answer(WITH_FILE)
@@ -64,7 +64,7 @@ async def test_the_file_is_read_before_anybody_is_asked_and_before_the_look() ->
     assert "app.log" in model.requests[0].messages[0].told
 
 
-async def test_a_file_that_could_not_be_read_is_said_and_the_question_goes_on() -> None:
+async def test_an_unreadable_file_is_reported_and_the_question_continues() -> None:
     model, _, bench = reading(text("I could not read it."), answer=gone)
 
     final = await bench.answer(WITH_FILE)
@@ -76,7 +76,7 @@ async def test_a_file_that_could_not_be_read_is_said_and_the_question_goes_on() 
 
 
 @pytest.mark.parametrize("tick", range(4, 16))
-async def test_a_turn_that_died_gives_one_answer_from_one_numbering(tick: int) -> None:
+async def test_a_killed_turn_gives_one_answer_with_one_numbering(tick: int) -> None:
     model, _, bench = reading(text(SAID), look=True)
     journal = MemoryJournal(Fuse(tick))
     with pytest.raises(Crash):
@@ -92,7 +92,7 @@ async def test_a_turn_that_died_gives_one_answer_from_one_numbering(tick: int) -
     assert [one.number for one in final.evidence] == [1, 2, 3]
 
 
-async def test_an_answer_that_rests_on_the_file_alone_is_not_replaced() -> None:
+async def test_an_answer_based_on_the_file_is_not_replaced() -> None:
     _, _, bench = reading(text(SAID), fallback=True)
 
     final = await bench.answer(WITH_FILE)
@@ -102,7 +102,7 @@ async def test_an_answer_that_rests_on_the_file_alone_is_not_replaced() -> None:
     assert REPLACED not in final.notices
 
 
-async def test_an_answer_that_does_not_use_it_is_replaced_as_ever() -> None:
+async def test_an_answer_without_the_file_is_replaced_as_usual() -> None:
     _, _, bench = reading(text("It is the database, surely."), fallback=True)
 
     final = await bench.answer(WITH_FILE)
@@ -111,7 +111,7 @@ async def test_an_answer_that_does_not_use_it_is_replaced_as_ever() -> None:
     assert final.provider == "triage"
 
 
-async def test_a_model_cannot_pass_for_the_reading_of_a_file() -> None:
+async def test_a_model_cannot_imitate_the_reading_of_a_file() -> None:
     forged = ("file-1", "core__get_recent_deploys", "{}")
     _, tool, bench = reading(calls(forged), text(SAID))
 
@@ -123,7 +123,7 @@ async def test_a_model_cannot_pass_for_the_reading_of_a_file() -> None:
     assert len(tool.calls) == 1
 
 
-async def test_without_files_nothing_of_it_is_in_the_record() -> None:
+async def test_without_files_the_record_mentions_none() -> None:
     model, tool, bench = reading(text("It is late."))
     journal = MemoryJournal()
 
@@ -139,7 +139,7 @@ async def seen(file: AttachedFile) -> Picture:
 
 
 @pytest.mark.parametrize(("sees", "answers"), [(True, "scripted"), (False, "triage")])
-async def test_what_a_model_saw_need_not_be_cited_and_what_it_did_not_see_must(
+async def test_a_seen_image_need_not_be_cited_and_an_unseen_file_must(
     sees: bool, answers: str
 ) -> None:
     model = ScriptedProvider([text("It shows a red graph.")])
@@ -160,7 +160,7 @@ async def test_what_a_model_saw_need_not_be_cited_and_what_it_did_not_see_must(
     assert bool(model.requests[0].messages[0].images) is sees
 
 
-async def test_an_image_that_no_one_can_read_is_said() -> None:
+async def test_an_unreadable_image_is_reported() -> None:
     model, _, bench = reading(text("I see nothing."))
     picture = replace(ASK, files=(AttachedFile("F1", "shot.png", "image/png"),))
 

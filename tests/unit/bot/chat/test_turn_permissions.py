@@ -62,7 +62,7 @@ def offered(request: CompleteRequest) -> list[str]:
     return [spec.name for spec in request.tools]
 
 
-async def test_a_channel_without_a_name_uses_what_every_channel_may_and_is_reported() -> None:
+async def test_an_unnamed_channel_uses_the_common_tools_and_is_reported() -> None:
     world = World(FakeNames(UNKNOWN))
     final = await world.bench.answer()
     assert final is not None
@@ -73,7 +73,7 @@ async def test_a_channel_without_a_name_uses_what_every_channel_may_and_is_repor
     assert "Products of this channel: web." in world.provider.requests[0].system
 
 
-async def test_a_name_that_comes_while_the_turn_goes_on_counts_from_there() -> None:
+async def test_a_name_found_during_the_turn_applies_from_then_on() -> None:
     world = World(FakeNames(UNKNOWN, later=[UNKNOWN, "ops"]))
     final = await world.bench.answer()
     assert final is not None
@@ -113,7 +113,7 @@ async def test_a_stop_does_not_wait_for_the_name() -> None:
 
 
 @pytest.mark.parametrize("tick", range(0, 40, 3))
-async def test_taken_up_again_after_a_crash_it_knows_the_name_from_the_same_round(
+async def test_a_resumed_turn_knows_the_name_from_the_same_round(
     tick: int,
 ) -> None:
     world = World(FakeNames(UNKNOWN, later=[UNKNOWN, "ops"]))
@@ -128,7 +128,7 @@ async def test_taken_up_again_after_a_crash_it_knows_the_name_from_the_same_roun
 
 
 @pytest.mark.parametrize(("asked_in", "tools"), [("ops", 3), (UNKNOWN, 1)])
-async def test_a_turn_of_the_release_before_is_not_asked_for_its_name_again(
+async def test_a_turn_of_the_previous_release_does_not_look_up_its_name(
     asked_in: str, tools: int
 ) -> None:
     """Its record has no such step; what it was asked with is what it goes by."""
@@ -146,7 +146,7 @@ async def test_a_turn_of_the_release_before_is_not_asked_for_its_name_again(
 
 
 @pytest.mark.parametrize("rules", [r for n in range(4) for r in combinations(RULES, n)], ids=len)
-def test_the_narrowest_rule_is_inside_every_rule(rules: tuple[ChannelRule, ...]) -> None:
+def test_the_narrowest_rule_is_within_every_rule(rules: tuple[ChannelRule, ...]) -> None:
     least = narrowest(rules)
     assert least.confirm == ()
     for rule in rules:
@@ -163,7 +163,7 @@ def test_rules_without_a_common_product_leave_none() -> None:
 
 @pytest.mark.parametrize("name", ["ops", "support-1", "lunch", "@direct", "@group"])
 @pytest.mark.parametrize("tool", [ECHO, LOGS, "core__other"])
-def test_what_an_unknown_channel_may_use_every_channel_may(name: str, tool: str) -> None:
+def test_an_unknown_channel_may_use_only_what_every_channel_may(name: str, tool: str) -> None:
     unknown = channel_of(RULES, UNKNOWN)
     known = channel_of(RULES, name)
     fits = {
@@ -177,7 +177,7 @@ def test_what_an_unknown_channel_may_use_every_channel_may(name: str, tool: str)
     assert least.calls <= POLICY.limits_of(_Asked(known.rule.toolset, name, "")).calls
 
 
-def test_a_tool_of_some_sessions_is_not_an_unknown_channels() -> None:
+def test_a_tool_of_some_sessions_is_unavailable_in_an_unknown_channel() -> None:
     policy = replace(POLICY, channels=(), sessions={ECHO: ("incident-*", "direct")})
     assert not policy.allows(contract(), _Asked("investigate", UNKNOWN, ""))
 

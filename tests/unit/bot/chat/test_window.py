@@ -18,13 +18,13 @@ def _turn(number: int, result_bytes: int) -> list[Message]:
     ]
 
 
-def test_what_fits_is_left_alone() -> None:
+def test_a_conversation_that_fits_is_unchanged() -> None:
     messages = _turn(1, 100)
 
     assert fit(messages, "system", 10_000) == (tuple(messages), None)
 
 
-def test_the_oldest_result_is_folded_first_and_people_are_told() -> None:
+def test_the_oldest_result_is_folded_first_with_a_notice() -> None:
     messages = [*_turn(1, 5000), *_turn(2, 5000), Message(Role.USER, text="now?")]
 
     kept, note = fit(messages, "", 3000)
@@ -34,7 +34,7 @@ def test_the_oldest_result_is_folded_first_and_people_are_told() -> None:
     assert note == "To fit the model's window, 1 earlier tool results were folded."
 
 
-def test_when_folding_is_not_enough_whole_old_turns_go() -> None:
+def test_when_folding_is_not_enough_complete_old_turns_are_dropped() -> None:
     messages = [*_turn(1, 10), *_turn(2, 10), Message(Role.USER, text="q" * 2000)]
 
     kept, note = fit(messages, "", 900)
@@ -61,7 +61,7 @@ def test_every_result_kept_still_has_its_call_and_the_question_stays(
     assert estimate_tokens(kept) <= estimate_tokens(messages)
 
 
-def test_within_a_turn_what_was_read_is_folded_before_what_is_new() -> None:
+def test_within_a_turn_read_results_are_folded_before_new_ones() -> None:
     now = [m for n in (1, 2) for m in _turn(n, 3000)[1:3]]
     messages = [Message(Role.USER, text="now?"), *now]
 
@@ -71,7 +71,7 @@ def test_within_a_turn_what_was_read_is_folded_before_what_is_new() -> None:
     assert note == "To fit the model's window, 1 earlier tool results were folded."
 
 
-def test_a_new_result_too_large_for_the_window_says_so_to_the_model_and_to_people() -> None:
+def test_a_new_result_too_large_for_the_window_is_reported() -> None:
     messages = [Message(Role.USER, text="now?"), *_turn(1, 60_000)[1:3]]
 
     kept, note = fit(messages, "", 4000)
@@ -85,7 +85,7 @@ def test_a_new_result_too_large_for_the_window_says_so_to_the_model_and_to_peopl
     room=st.integers(1000, 20_000),
 )
 @example(sizes=[93, 0, 0, 1925], room=1188)  # where rounding text and system apart lost a token
-def test_whatever_the_results_hold_it_fits(sizes: list[int], room: int) -> None:
+def test_a_conversation_with_any_results_fits(sizes: list[int], room: int) -> None:
     messages = [m for i, s in enumerate(sizes) for m in _turn(i, s)]
     messages += [Message(Role.USER, text="now?"), *_turn(9, sizes[0])[1:3]]
 
@@ -95,20 +95,20 @@ def test_whatever_the_results_hold_it_fits(sizes: list[int], room: int) -> None:
     assert (note is None) == (list(kept) == messages)
 
 
-def test_of_the_notes_about_fitting_the_last_one_stays() -> None:
+def test_only_the_last_notice_about_folding_stays() -> None:
     notes = ["a", "To fit the model's window, x.", "b", "To fit the model's window, y."]
 
     assert newest_note(notes) == ["a", "b", "To fit the model's window, y."]
 
 
-def test_turns_are_parted_before_every_question() -> None:
+def test_turns_are_separated_before_every_question() -> None:
     first, second = _turn(1, 1), _turn(2, 1)
 
     assert turns_of([*first, *second]) == [tuple(first), tuple(second)]
 
 
 @pytest.mark.parametrize("letter", ["\u65e5", "\ud800"])
-def test_letters_of_three_bytes_fit_as_well(letter: str) -> None:
+def test_three_byte_characters_fit_too(letter: str) -> None:
     messages = [*_turn(1, 10), Message(Role.USER, text=letter)]
     messages[2] = Message(Role.TOOL, tool_result=ToolResult("c1", "core__get_logs", letter * 2_000))
 

@@ -44,7 +44,7 @@ def settings(workspace: Workspace, http: dict[str, str], *rules: dict[str, objec
         (TOKENS, [{}], "ok", "/alerts/v1/alertmanager; at most 20 threads and 10 investigations"),
     ],
 )
-async def test_the_doors(
+async def test_the_check_names_open_and_closed_alert_routes(
     workspace: Workspace,
     http: dict[str, str],
     rules: list[dict[str, object]],
@@ -56,7 +56,7 @@ async def test_the_doors(
     assert words in found.detail
 
 
-async def test_an_alert_that_no_role_gives_a_tool(workspace: Workspace) -> None:
+async def test_an_alert_without_a_role_for_its_tools_is_reported(workspace: Workspace) -> None:
     tree = settings(workspace, TOKENS, {}).model_dump()
     blind = Settings.model_validate(tree | {"policy": {"roles": {"sre": {"tools": ["*"]}}}})
     told = [each.detail for each in await alert_findings(blind, None)]
@@ -72,7 +72,7 @@ async def test_an_alert_that_no_role_gives_a_tool(workspace: Workspace) -> None:
         ({"channel": "C0NOWHERE"}, "FAILED", "C0NOWHERE cannot be read"),
     ],
 )
-async def test_a_rules_channel(
+async def test_a_rules_channel_is_checked(
     workspace: Workspace, rule: dict[str, object], mark: str, words: str
 ) -> None:
     _, found = await alert_findings(settings(workspace, TOKENS, rule), IDENTITY)
@@ -80,12 +80,12 @@ async def test_a_rules_channel(
     assert words in found.detail
 
 
-async def test_a_channel_that_is_not_there_says_where_an_id_is_found(workspace: Workspace) -> None:
+async def test_an_unknown_channel_says_where_to_find_an_id(workspace: Workspace) -> None:
     _, found = await alert_findings(settings(workspace, TOKENS, {"channel": "C0NOWHERE"}), IDENTITY)
     assert found.mend.startswith("Compare the channel's ID")
 
 
-async def test_a_channel_without_the_bot(workspace: Workspace) -> None:
+async def test_a_channel_without_the_bot_is_reported(workspace: Workspace) -> None:
     roster = workspace.roster
     bot = workspace.app.bot_user_id
     roster.set_members(CHECKOUT, roster.channel(CHECKOUT).members - {bot})

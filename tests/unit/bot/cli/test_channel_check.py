@@ -21,13 +21,13 @@ SAID = {
 
 
 @pytest.mark.parametrize("reading", Reading)
-def test_a_channel_with_products_says_what_they_bound(reading: Reading) -> None:
+def test_a_channel_with_products_shows_what_they_limit(reading: Reading) -> None:
     channel = ChannelSettings(match="ops", products=("checkout",), reading=reading)
     (found,) = check_channels(Settings(channels=(channel,)), ALL, TOOLS)
     assert (found.part, found.detail) == ("channel ops", SAID[reading])
 
 
-def test_a_channel_without_products_says_that_nothing_is_bounded() -> None:
+def test_a_channel_without_products_shows_that_nothing_is_limited() -> None:
     channel = ChannelSettings(match="ops")
     (found,) = check_channels(Settings(channels=(channel,)), ALL, TOOLS)
     assert "cover every product" in found.detail

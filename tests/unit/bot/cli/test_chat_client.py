@@ -67,7 +67,7 @@ async def told(service: Service) -> list[models.Event | Lost]:
         await client.aclose()
 
 
-async def test_an_answer_whose_connection_breaks_is_read_on_and_asked_once(
+async def test_an_answer_continues_after_a_lost_connection_without_a_second_question(
     service: Service,
 ) -> None:
     service.parts = [(200, TEXT + b"id: 9\nevent: te"), (200, b": still here\n\n"), (200, DONE)]
@@ -86,14 +86,14 @@ async def test_a_service_that_cannot_store_is_asked_again(service: Service) -> N
     assert isinstance((await told(service))[-1], models.DoneEvent)
 
 
-async def test_who_never_answers_is_left(service: Service) -> None:
+async def test_a_silent_service_times_out(service: Service) -> None:
     service.parts = [(502, b"<html>bad gateway</html>")]
 
     with pytest.raises(AdapterError):
         await told(service)
 
 
-async def test_a_refusal_is_reported_in_the_services_words(service: Service) -> None:
+async def test_a_refusal_is_shown_in_the_services_words(service: Service) -> None:
     service.parts = [(403, b'{"error": {"code": "forbidden", "message": "You may not ask."}}')]
 
     with pytest.raises(ChatFailed, match="You may not ask") as refused:
@@ -103,7 +103,7 @@ async def test_a_refusal_is_reported_in_the_services_words(service: Service) -> 
     assert len(service.asked) == 1
 
 
-async def test_a_token_that_is_not_taken_is_told_to_a_person_not_to_a_program(
+async def test_a_rejected_token_is_explained_to_a_person(
     service: Service,
 ) -> None:
     service.parts = [
@@ -126,7 +126,7 @@ async def test_a_token_that_is_not_taken_is_told_to_a_person_not_to_a_program(
     ],
     ids=["another type", "no JSON", "half a surrogate", "brackets"],
 )
-async def test_an_event_that_cannot_be_read_is_an_error_and_no_endless_loop(
+async def test_an_unreadable_event_is_an_error_and_not_an_endless_loop(
     service: Service, body: bytes
 ) -> None:
     service.parts = [(200, body)]
@@ -137,7 +137,7 @@ async def test_an_event_that_cannot_be_read_is_an_error_and_no_endless_loop(
     assert len(service.asked) == 1
 
 
-async def test_an_event_without_an_end_is_not_waited_for(
+async def test_an_endless_event_is_not_waited_for(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_EVENT_BYTES", 1000)
@@ -147,7 +147,7 @@ async def test_an_event_without_an_end_is_not_waited_for(
         await told(service)
 
 
-async def test_what_a_later_version_shows_is_passed_over(service: Service) -> None:
+async def test_an_unknown_event_of_a_later_version_is_skipped(service: Service) -> None:
     service.parts = [(200, b'id: 1\nevent: picture\ndata: {"x": 1}\n\nretry: 5\n\n' + DONE)]
 
     assert [type(each) for each in await told(service)] == [models.DoneEvent]

@@ -26,7 +26,7 @@ from bot.cli.chat.credentials import (
         "http://[",
     ],
 )
-def test_an_address_over_which_a_token_may_not_go_is_refused(url: str) -> None:
+def test_an_address_unsafe_for_a_token_is_refused(url: str) -> None:
     with pytest.raises(Unusable, match="--url"):
         address(url)
 
@@ -34,11 +34,11 @@ def test_an_address_over_which_a_token_may_not_go_is_refused(url: str) -> None:
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:3000", "http://[::1]:1", "https://k.example.com/"]
 )
-def test_an_address_that_will_do(url: str) -> None:
+def test_a_safe_address_is_accepted(url: str) -> None:
     assert address(url) == url.rstrip("/")
 
 
-def test_a_token_is_read_from_the_file_that_is_named_before_the_variable(
+def test_the_token_file_comes_before_the_variable(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "token"
@@ -58,7 +58,9 @@ def test_a_token_is_read_from_the_file_that_is_named_before_the_variable(
         ("x" * 20_000, 0o600, "holds no token"),
     ],
 )
-def test_a_file_that_will_not_do_says_why(tmp_path: Path, held: str, mode: int, words: str) -> None:
+def test_an_unusable_token_file_is_refused_with_the_reason(
+    tmp_path: Path, held: str, mode: int, words: str
+) -> None:
     file = tmp_path / "token"
     file.write_text(held)
     file.chmod(mode)
@@ -67,7 +69,7 @@ def test_a_file_that_will_not_do_says_why(tmp_path: Path, held: str, mode: int, 
         token(file, {})
 
 
-def test_without_a_token_it_is_said_how_to_get_one(
+def test_a_missing_token_says_how_to_get_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -92,7 +94,7 @@ def config(tmp_path: Path) -> Path:
         (None, {}, "http://127.0.0.1:4000"),
     ],
 )
-def test_the_flag_comes_before_the_variable_and_that_before_the_file(
+def test_the_url_comes_from_the_flag_the_variable_or_the_file(
     config: Path, url: str | None, env: dict[str, str], found: str
 ) -> None:
     assert where(url, config, env, pytest.fail) == found
@@ -108,15 +110,13 @@ def test_the_flag_comes_before_the_variable_and_that_before_the_file(
         ("host = 'localhost'", "http://localhost:3000"),
     ],
 )
-def test_the_file_says_where_the_service_of_this_machine_is(
-    config: Path, http: str, found: str
-) -> None:
+def test_the_configuration_gives_this_machines_service(config: Path, http: str, found: str) -> None:
     config.write_text(f"[http]\n{http}".replace("${PORT}", '"${PORT}"'))
 
     assert where(None, config, {"PORT": "4001"}, pytest.fail) == found
 
 
-def test_without_a_file_it_is_the_usual_address(tmp_path: Path) -> None:
+def test_without_a_configuration_the_default_address_is_used(tmp_path: Path) -> None:
     assert where(None, tmp_path / "kortex.toml", {}, pytest.fail) == USUAL_URL
 
 
@@ -124,7 +124,7 @@ def test_without_a_file_it_is_the_usual_address(tmp_path: Path) -> None:
     ("http", "words"),
     [("port = 'x'", "http.port"), ("port = 0", "port = 0 changes at each start")],
 )
-def test_a_file_that_does_not_say_where_is_reported_and_the_usual_address_asked(
+def test_a_configuration_without_an_address_is_reported_and_the_default_used(
     config: Path, http: str, words: str
 ) -> None:
     config.write_text(f"[http]\n{http}\n")
@@ -136,7 +136,7 @@ def test_a_file_that_does_not_say_where_is_reported_and_the_usual_address_asked(
     assert told[0].endswith(f"; asking {USUAL_URL}")
 
 
-def test_a_host_that_others_reach_is_not_talked_to_without_tls(config: Path) -> None:
+def test_a_host_reachable_by_others_requires_tls(config: Path) -> None:
     config.write_text("[http]\nhost = '10.0.0.5'\n")
 
     with pytest.raises(Unusable, match=r"\[http\] of .*; name another with --url: use https"):

@@ -62,28 +62,28 @@ def shown(*events: Any, colour: bool = False) -> str:
         (text("The pool"), DOUBT, done("The pool is full.")),
     ],
 )
-def test_an_answer_stands_once(events: tuple[models.Event, ...]) -> None:
+def test_an_answer_is_printed_once(events: tuple[models.Event, ...]) -> None:
     assert shown(*events).count("The pool is full.\n") == 1
 
 
-def test_an_answer_whose_end_did_not_flow_is_completed_in_its_line() -> None:
+def test_an_incomplete_stream_is_completed_in_its_line() -> None:
     told = shown(text("I looked. The pool "), done("I looked.\nThe pool is full."))
 
     assert told.startswith("I looked. The pool is full.\n")
 
 
-def test_a_whole_text_that_is_not_what_grew_is_shown() -> None:
+def test_a_final_text_that_differs_from_the_stream_is_printed() -> None:
     assert "The pool was full.\n" in shown(text("The pool is"), done("The pool was full."))
 
 
-def test_the_next_answer_stands_though_it_says_the_same() -> None:
+def test_an_identical_next_answer_is_printed() -> None:
     told = shown(text("It is full."), done("It is full."), done("It is full."))
 
     assert told.count("It is full.") == 2
 
 
 @pytest.mark.parametrize("before", [(), (text("The pool"),), (text("The pool is full."),)])
-def test_what_is_not_backed_stands_behind_the_answer_and_its_sentence_as_it_was(
+def test_a_contradicted_statement_is_listed_after_the_answer(
     before: tuple[models.Event, ...],
 ) -> None:
     told = shown(*before, DOUBT, done("The pool is full.")).splitlines()
@@ -100,7 +100,7 @@ UNMARKED = "Cause: `a**b` is slow.\n```\nglob **/x\n```\n2 * 3 = 6.\n"
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 100])
-def test_no_marks_of_markdown_are_shown_but_those_of_code(size: int) -> None:
+def test_no_markdown_markup_is_shown_except_for_code(size: int) -> None:
     pieces = [text(MARKED[at : at + size]) for at in range(0, len(MARKED), size)]
 
     assert shown(*pieces, done(MARKED)).startswith(UNMARKED)
@@ -108,7 +108,7 @@ def test_no_marks_of_markdown_are_shown_but_those_of_code(size: int) -> None:
     assert bold.startswith("\x1b[1mCause:\x1b[0m `a**b` is slow.\n")
 
 
-def test_a_doubt_is_of_its_own_answer_alone() -> None:
+def test_a_notice_belongs_to_its_own_answer() -> None:
     told = shown(DOUBT, done("The pool is full."), done("It is not."))
 
     assert told.count("not in E1") == 1

@@ -62,7 +62,7 @@ def test_a_pipe_gets_plain_aligned_lines(capsys: pytest.CaptureFixture[str]) -> 
     ]
 
 
-def test_a_terminal_gets_colours_and_no_marks_and_sees_where_a_link_leads() -> None:
+def test_a_terminal_gets_colours_instead_of_markup_and_sees_link_targets() -> None:
     told = in_terminal()
 
     assert "\x1b[1;31mFAILED" in told
@@ -80,7 +80,7 @@ def test_no_color_is_respected() -> None:
     assert "**" not in told
 
 
-def test_an_answer_hides_no_address_and_turns_no_text_round_in_a_terminal() -> None:
+def test_an_answer_hides_no_address_and_no_text_direction_in_a_terminal() -> None:
     program = (
         f"from bot.cli.display import print_answer\nfor each in {HOSTILE!r}: print_answer(each)"
     )

@@ -31,7 +31,7 @@ async def found(
     return await check_effects([verified_by(metric)], products, metrics, NOW)
 
 
-async def test_a_metric_without_data_is_warned_of_with_the_names_there_are() -> None:
+async def test_a_metric_without_data_gets_a_warning_with_the_known_names() -> None:
     (told,) = await found(BARE)
 
     assert told.mark == "WARNING"
@@ -41,13 +41,13 @@ async def test_a_metric_without_data_is_warned_of_with_the_names_there_are() -> 
     )
 
 
-async def test_a_metric_that_has_not_come_for_half_an_hour_is_warned_of() -> None:
+async def test_a_metric_without_samples_for_half_an_hour_gets_a_warning() -> None:
     (told,) = await found(P99, FakeMetrics({("checkout", P99): OLD}))
 
     assert told.warning
 
 
-async def test_a_product_without_metrics_is_passed_over_for_one_that_has_some() -> None:
+async def test_a_product_without_metrics_is_skipped_for_one_with_some() -> None:
     metrics = FakeMetrics({("cart", "depth"): FLAT})
     rule = replace(verified_by(BARE), products=("*",))
 
@@ -69,7 +69,7 @@ async def test_a_product_without_metrics_is_passed_over_for_one_that_has_some() 
     ],
     ids=["read", "unset", "no store", "other products", "no metrics", "refused", "silent"],
 )
-async def test_nothing_is_said_where_it_is_read_or_cannot_be_known(
+async def test_a_readable_or_uncheckable_metric_gets_no_warning(
     metric: str, metrics: FakeMetrics | None, products: Sequence[str]
 ) -> None:
     assert await found(metric, metrics, products) == []

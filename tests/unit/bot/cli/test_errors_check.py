@@ -44,7 +44,7 @@ class Tracker:
         (ErrorsBackend(), [], [], False, "0 projects"),
     ],
 )
-async def test_it_says_which_products_have_a_project(
+async def test_the_products_with_a_project_are_listed(
     backend: ErrorsBackend, has: list[str], products: list[str], ok: bool, words: str
 ) -> None:
     tracker = Tracker(has)

@@ -37,7 +37,9 @@ RIGHT = result("a", "cause", "db")
         (QUIET, result("a", "healthy"), result("a", "unknown"), []),
     ],
 )
-def test_what_counts_as_worse(truth: Truth, was: Result, now: Result, worse: list[str]) -> None:
+def test_a_worse_result_is_recognised(
+    truth: Truth, was: Result, now: Result, worse: list[str]
+) -> None:
     assert compared({"a": was}, [scored(truth, now)]).worse == worse
 
 
@@ -61,19 +63,19 @@ def test_changed_answers_are_listed() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"results": []}', b'{"results": [{}]}'])
-def test_file_that_is_none_of_ours_is_a_sentence(tmp_path: Path, content: bytes) -> None:
+def test_invalid_earlier_results_exit_with_a_message(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "before.json").write_bytes(content)
 
     with pytest.raises(ConfigurationError, match=r"--against .*before\.json: not what"):
         earlier_results(tmp_path / "before.json")
 
 
-def test_file_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+def test_missing_earlier_results_exit_with_a_message(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="No such file"):
         earlier_results(tmp_path / "before.json")
 
 
-def test_results_are_read_as_they_were_printed(tmp_path: Path) -> None:
+def test_printed_results_can_be_read_back(tmp_path: Path) -> None:
     (tmp_path / "before.json").write_text(json.dumps({"results": [RIGHT.as_json()]}))
 
     assert compared(earlier_results(tmp_path / "before.json"), [scored(FAULT, RIGHT)]).changed == []

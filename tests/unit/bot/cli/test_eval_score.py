@@ -39,7 +39,7 @@ def test_cause_or_suspect_on_a_healthy_day_is_a_false_alarm(answer: Result) -> N
 
 
 @pytest.mark.parametrize("answer", [result("unknown"), result("symptoms")])
-def test_nothing_said_is_abstained_and_no_alarm(answer: Result) -> None:
+def test_empty_answer_is_abstained_and_not_an_alarm(answer: Result) -> None:
     found = tally((HEALTHY, answer))
 
     assert (found["abstained"], found["false_alarm"]) == (1.0, 0.0)
@@ -54,19 +54,19 @@ def test_nothing_said_is_abstained_and_no_alarm(answer: Result) -> None:
         ("pool full, blame DNS", 0.0),
     ],
 )
-def test_words_are_shares_of_groups_and_a_forbidden_one_is_nought(
+def test_words_are_shares_of_groups_and_a_forbidden_one_scores_zero(
     answer: str, share: float
 ) -> None:
     assert words_held(FAULT.model_copy(update={"forbidden": ("dns",)}), answer) == share
 
 
-def test_chance_is_that_of_drawing_blindly() -> None:
+def test_chance_equals_a_random_draw() -> None:
     found = tally((FAULT, result("unknown")))
 
     assert (found["chance_1"], found["chance_3"]) == (0.25, 0.75)
 
 
-def test_what_nothing_counts_towards_is_no_share() -> None:
+def test_share_of_nothing_is_absent() -> None:
     found = tally((HEALTHY, result("healthy")))
 
     assert (found["top_1"], found["false_all_clear"], found["words"]) == (None, None, None)
@@ -81,7 +81,7 @@ def test_what_nothing_counts_towards_is_no_share() -> None:
         (result("symptoms", answer="the pool is full"), 0.0, 0.0),
     ],
 )
-def test_right_is_culprit_first_with_the_mechanism_and_blame_another_one_first(
+def test_right_means_culprit_first_with_the_mechanism(
     answer: Result, right: float, wrong_blame: float
 ) -> None:
     found = tally((FAULT, answer))
@@ -89,7 +89,7 @@ def test_right_is_culprit_first_with_the_mechanism_and_blame_another_one_first(
     assert (found["right"], found["wrong_blame"]) == (right, wrong_blame)
 
 
-def test_plain_rules_are_counted_beside_the_answers() -> None:
+def test_plain_rules_are_counted_next_to_the_answers() -> None:
     one = Tally("shop")
     silent = PlainAnswer("healthy", ())
     for truth, plain in ((FAULT, PlainAnswer("cause", ("web", "DB"))), (FAULT, silent)):
@@ -101,7 +101,7 @@ def test_plain_rules_are_counted_beside_the_answers() -> None:
     assert (found["plain_all_clear"], found["plain_alarm"]) == (0.5, 1.0)
 
 
-def test_table_holds_a_line_for_each_set_and_its_anchor() -> None:
+def test_table_has_a_line_for_each_set_and_its_anchor() -> None:
     one = Tally("shop")
     one.add(PRODUCTS, FAULT.model_copy(update={"anchor": "the paper: .9"}), result("cause", "db"))
     lines = table([one])

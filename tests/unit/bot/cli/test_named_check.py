@@ -31,7 +31,7 @@ SETTINGS = Settings.model_validate(
 )
 
 
-async def test_each_one_is_asked(request: pytest.FixtureRequest) -> None:
+async def test_each_named_backend_is_checked(request: pytest.FixtureRequest) -> None:
     request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
     async with AsyncExitStack() as stack:
         of = await made(SETTINGS, stack)
@@ -42,7 +42,7 @@ async def test_each_one_is_asked(request: pytest.FixtureRequest) -> None:
     ]  # fmt: skip
 
 
-def test_channels_say_what_they_look_at() -> None:
+def test_each_channel_lists_its_backends() -> None:
     own, anything, both = check_channels(SETTINGS, policy_of(SETTINGS, ()), ())
 
     assert own.ok

@@ -28,7 +28,7 @@ def named(*products: str) -> dict[Family, Sequence[str]]:
     return dict.fromkeys(FAMILIES, products)
 
 
-async def test_matched_products_are_counted_and_the_others_named() -> None:
+async def test_matched_products_are_counted_and_unmatched_ones_named() -> None:
     logs, metrics, checkout = await sight(
         SETTINGS, observed(), named("checkout", "cart", "nope"), NOW
     )
@@ -40,7 +40,7 @@ async def test_matched_products_are_counted_and_the_others_named() -> None:
     assert "1 others; no traffic, errors, latency" in checkout.detail
 
 
-async def test_products_of_the_same_signals_are_one_line() -> None:
+async def test_products_with_the_same_signals_share_a_line() -> None:
     alike = [f"p{number}" for number in range(5)]
     metrics = FakeMetrics(
         {**{(one, "depth"): FLAT for one in alike}, ("own", "depth"): FLAT, ("own", "size"): FLAT}
@@ -67,23 +67,23 @@ async def test_label_that_matches_nothing_fails() -> None:
     assert "add [observe.metrics.NAME]" in metrics.mend
 
 
-async def test_empty_backend_without_named_products_is_only_odd() -> None:
+async def test_empty_backend_without_named_products_is_only_a_warning() -> None:
     logs, metrics = await sight(SETTINGS, observed(FakeLogs(), FakeMetrics()), named(), NOW)
     assert (logs.fails, logs.mark, metrics.mark) == (False, "WARNING", "WARNING")
 
 
-async def test_backend_that_fails_says_why() -> None:
+async def test_failing_backend_has_its_reason() -> None:
     broken = FakeMetrics(failure=UpstreamFailed("no org id", 401))
     _logs, metrics = await sight(SETTINGS, observed(metrics=broken), named("checkout"), NOW)
     assert (metrics.ok, "no org id" in metrics.detail) == (False, True)
 
 
-async def test_backend_that_took_too_long_says_so() -> None:
+async def test_slow_backend_is_reported_as_timed_out() -> None:
     silent = FakeMetrics(failure=TimeoutError())
     _logs, metrics = await sight(SETTINGS, observed(metrics=silent), named("checkout"), NOW)
     assert metrics.detail == "prometheus: no answer within 7 s"
 
 
-async def test_what_is_not_set_is_no_failure() -> None:
+async def test_unconfigured_backend_is_not_a_failure() -> None:
     found = await sight(SETTINGS, observed(None, None), named("checkout"), NOW)
     assert [one.fails for one in found] == [False, False]

@@ -56,7 +56,7 @@ def test_budget_is_readable(config: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "incident-checkout" in out
 
 
-def test_budget_calls_what_the_database_knows_by_name_beside_its_id(
+def test_budget_shows_known_names_with_their_ids(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = Place(TeamId("T1"), ChannelId("C1"), MessageTs("1795438533.034719"))
@@ -75,7 +75,7 @@ def test_budget_calls_what_the_database_knows_by_name_beside_its_id(
     assert "#incident-checkout  incident-checkout\n" not in out
 
 
-def test_budget_as_json_sums_to_what_was_spent(
+def test_budget_as_json_sums_to_the_spending(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, out = _run(capsys, "budget", "--json", "--config", str(config))
@@ -86,7 +86,7 @@ def test_budget_as_json_sums_to_what_was_spent(
     assert found["limits"]["daily_usd_micros"] == 30_000
 
 
-def test_usage_is_one_object_a_line_and_groups_by_operation(
+def test_usage_is_one_object_per_line_grouped_by_operation(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out = _run(capsys, "usage", "export", "--jsonl", "--config", str(config))
@@ -105,7 +105,7 @@ def test_usage_is_one_object_a_line_and_groups_by_operation(
 
 
 @pytest.mark.parametrize(("option", "lines"), [("--since", 3), ("--until", 0)])
-def test_usage_is_of_the_time_asked_for(
+def test_usage_covers_the_requested_time(
     config: Path, capsys: pytest.CaptureFixture[str], option: str, lines: int
 ) -> None:
     _, out = _run(capsys, "usage", "export", option, "24h", "--config", str(config))
@@ -113,7 +113,7 @@ def test_usage_is_of_the_time_asked_for(
     assert len(out.splitlines()) == lines
 
 
-def test_a_time_no_one_can_read_is_a_usage_error(
+def test_an_unreadable_time_is_a_usage_error(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, _ = _run(capsys, "usage", "export", "--since", "soon", "--config", str(config))

@@ -15,7 +15,7 @@ CURL = '#!/bin/sh\nfor each in "$@"; do case $each in "{"*) printf %s "$each";; 
 
 
 @pytest.mark.parametrize("state", AlertState)
-def test_the_script_tells_of_one_alert(tmp_path: Path, state: AlertState) -> None:
+def test_the_script_sends_one_alert(tmp_path: Path, state: AlertState) -> None:
     (tmp_path / "curl").write_text(CURL)
     (tmp_path / "curl").chmod(0o700)
     (tmp_path / "alert.sh").write_text(alert_script(8080, "the-token"))

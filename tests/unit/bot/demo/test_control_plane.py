@@ -78,7 +78,7 @@ async def test_another_key_is_another_rollback(base: str, plane: HttpControlPlan
     assert (answer.body["from"], answer.body["to"]) == ("v41", "v40")
 
 
-async def test_it_shows_what_became_of_a_key(base: str, plane: HttpControlPlane) -> None:
+async def test_it_reports_the_result_of_a_key(base: str, plane: HttpControlPlane) -> None:
     before = await plane.ask(order(base))
     await plane.send(order(base))
     after = await plane.ask(order(base))
@@ -97,7 +97,7 @@ async def test_a_wrong_token_changes_nothing(base: str, plane: HttpControlPlane)
     assert (await plane.ask(order(base))).kind is AnswerKind.LOST
 
 
-async def test_its_targets_are_read_and_a_dry_run_changes_nothing(
+async def test_its_targets_are_readable_and_a_dry_run_changes_nothing(
     base: str, plane: HttpControlPlane, probe: HttpProbe
 ) -> None:
     before = await probe.fingerprint(order(base))
@@ -115,7 +115,7 @@ async def test_its_targets_are_read_and_a_dry_run_changes_nothing(
     assert await probe.fingerprint(order(base)) != before
 
 
-async def test_the_reading_token_orders_nothing(base: str, plane: HttpControlPlane) -> None:
+async def test_the_reading_token_cannot_run_actions(base: str, plane: HttpControlPlane) -> None:
     wanted = order(base)
 
     answer = await plane.send(

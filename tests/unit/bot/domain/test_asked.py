@@ -47,7 +47,7 @@ def test_without_a_template_or_with_a_field_missing_there_is_no_link(
 
 
 @given(st.text())
-def test_nothing_that_was_asked_leads_to_another_host_or_adds_a_field(text: str) -> None:
+def test_no_argument_leads_to_another_host_or_adds_a_field(text: str) -> None:
     link = link_of(FOUND, {"product": text, "query": text}, TEMPLATE)
 
     assert link == "" or link.startswith("https://grafana.internal/d?p=")
@@ -56,12 +56,12 @@ def test_nothing_that_was_asked_leads_to_another_host_or_adds_a_field(text: str)
     assert not set(link) & set(" <>|\"'`\\")
 
 
-def test_a_query_comes_before_what_else_was_asked() -> None:
+def test_a_query_comes_before_other_arguments() -> None:
     assert query_of({"time_range": "last 1h", "query": "rate(x[5m])", "labels": {}, "n": 3}) == (
         "rate(x[5m])\ntime_range: last 1h\nn: 3"
     )
 
 
 @pytest.mark.parametrize("content", ["", "7", "{}", '{"range": 7}', '{"range": "a/b"}'])
-def test_a_window_that_is_not_told_is_none(content: str) -> None:
+def test_an_unstated_window_is_ignored(content: str) -> None:
     assert window_of(evidence(GET, content)) is None

@@ -43,7 +43,7 @@ def signals(says: str) -> list[tuple[str, str]]:
     return [(chart.product, chart.metric)] if chart else []
 
 
-def test_a_comparison_is_drawn_with_what_is_usual_and_its_onset() -> None:
+def test_a_comparison_is_charted_with_its_baseline_and_onset() -> None:
     (chart,) = drawn(COMPARE, compared())
 
     assert [value for _, value in chart.lines[0].points] == [0.2, 0.21, 0.2, 1.7, 1.8, 1.6]
@@ -51,7 +51,7 @@ def test_a_comparison_is_drawn_with_what_is_usual_and_its_onset() -> None:
     assert chart.since == chart.lines[0].points[3][0]
 
 
-def test_several_series_are_named_by_what_distinguishes_them() -> None:
+def test_several_series_are_named_by_their_distinguishing_labels() -> None:
     series: list[JsonValue] = [
         {"labels": {"job": "checkout", "pod": f"checkout-{n}"}, "samples": samples([n, 1.0])}
         for n in range(7)
@@ -67,7 +67,7 @@ def test_a_sweeps_course_ends_with_its_range() -> None:
     assert [(at - BEGIN).total_seconds() for at, _ in chart.lines[0].points] == [0, 600, 1200, 1800]
 
 
-def test_what_is_drawn_are_fields_that_the_tools_answer_with() -> None:
+def test_charted_fields_exist_in_the_tools_outputs() -> None:
     assert set(compared()) <= set(CompareOutput.model_fields)
     assert set(WORLD) <= set(MetricSweep.model_fields)
     assert set(shift("a", "cpu", "b")) <= set(MetricShift.model_fields)
@@ -87,11 +87,11 @@ def test_what_is_drawn_are_fields_that_the_tools_answer_with() -> None:
     ],
     ids=["empty", "one point", "no numbers", "one number"],
 )
-def test_what_makes_no_line_is_not_drawn(values: list[JsonValue]) -> None:
+def test_data_without_a_line_is_not_charted(values: list[JsonValue]) -> None:
     assert drawn(COMPARE, compared(values)) == ()
 
 
-def test_points_that_are_not_finite_are_left_out() -> None:
+def test_non_finite_points_are_omitted() -> None:
     content = '{"samples": [{"ts": "2026-11-21T11:30:00Z", "value": 1e999}, %s, %s]}'
     two = [f'{{"ts": "2026-11-21T11:3{n}:00Z", "value": {n}}}' for n in (1, 2)]
 
@@ -104,11 +104,11 @@ def test_points_that_are_not_finite_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("content", ["", "not json", "[]", "7", '{"samples": 7}', "[" * 5_000])
-def test_a_result_that_cannot_be_read_has_no_chart(content: str) -> None:
+def test_an_unreadable_result_has_no_chart(content: str) -> None:
     assert drawn(GET, content) == ()
 
 
-def test_a_failed_call_and_another_tool_have_none() -> None:
+def test_a_failed_call_and_another_tool_have_no_chart() -> None:
     assert drawn("core__get_logs", compared()) == ()
     assert drawn("mcp__core__get_metrics", compared()) == ()
 
@@ -129,7 +129,7 @@ def test_a_failed_call_and_another_tool_have_none() -> None:
         ("CPU rose to 54 % [E2]", []),
     ],
 )
-def test_of_a_sweep_the_signal_that_the_sentence_names_is_drawn(
+def test_the_signal_that_the_sentence_names_is_charted(
     says: str, expected: list[tuple[str, str]]
 ) -> None:
     assert signals(says) == expected
@@ -143,7 +143,7 @@ def test_of_a_sweep_the_signal_that_the_sentence_names_is_drawn(
         (ClaimState.CONTRADICTED, 0),
     ],
 )
-def test_a_statement_that_was_marked_brings_no_chart(state: ClaimState, number: int) -> None:
+def test_a_marked_statement_has_no_chart(state: ClaimState, number: int) -> None:
     final = answered(result(COMPARE, compared()), says="p99 is 1.8 s [E1]", state=state)
 
     assert bool(chart_for(final)) is bool(number)
@@ -160,6 +160,6 @@ JSON = st.recursive(
 
 
 @given(st.sampled_from([COMPARE, GET, SWEEP]), st.dictionaries(KEYS, JSON, max_size=4))
-def test_no_result_breaks_it(tool: str, fields: dict[str, JsonValue]) -> None:
+def test_no_result_breaks_the_chart(tool: str, fields: dict[str, JsonValue]) -> None:
     for chart in drawn(tool, fields):
         assert all(len(line.points) > 1 for line in chart.lines)

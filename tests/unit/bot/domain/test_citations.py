@@ -14,7 +14,5 @@ from bot.domain.claims import cited
         ("", ()),
     ],
 )
-def test_a_text_cites_each_result_once_in_its_own_order(
-    text: str, numbers: tuple[int, ...]
-) -> None:
+def test_a_text_cites_each_result_once_in_its_order(text: str, numbers: tuple[int, ...]) -> None:
     assert cited(text) == numbers

@@ -42,7 +42,7 @@ STATED: dict[str, JsonValue] = {
 }
 
 
-def test_closing_statement_is_what_counts() -> None:
+def test_the_closing_statement_counts() -> None:
     found = findings_of(final("checkout is slow", outcome(STATED)), PRODUCTS)
 
     assert found.verdict == "cause"
@@ -52,7 +52,7 @@ def test_closing_statement_is_what_counts() -> None:
     assert (found.looked_at, found.missing) == (("cpu",), ("traces",))
 
 
-def test_newest_statement_counts_and_a_refused_one_does_not() -> None:
+def test_the_newest_accepted_statement_counts() -> None:
     later = {**STATED, "verdict": "symptoms"}
     refused = outcome({**STATED, "verdict": "healthy"}, ok=False)
 
@@ -61,7 +61,7 @@ def test_newest_statement_counts_and_a_refused_one_does_not() -> None:
     )
 
 
-def test_words_alone_are_symptoms_in_the_order_of_naming() -> None:
+def test_words_alone_are_symptoms_in_their_order() -> None:
     found = findings_of(final("Checkout-db fails, so checkout is slow.\n\nweb is fine."), PRODUCTS)
 
     assert found.verdict == "symptoms"
@@ -70,7 +70,7 @@ def test_words_alone_are_symptoms_in_the_order_of_naming() -> None:
 
 
 @pytest.mark.parametrize("text", ["checkout is broken", "Nothing is wrong."])
-def test_words_without_evidence_say_nothing(text: str) -> None:
+def test_words_without_evidence_give_no_findings(text: str) -> None:
     found = findings_of(final(text, seen=False), PRODUCTS)
 
     assert (found.verdict, found.suspects) == ("unknown", ())

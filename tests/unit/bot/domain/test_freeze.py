@@ -36,7 +36,7 @@ def at(text: str) -> datetime:
         ("22:00-06:00 Europe/Berlin", "2026-03-29 04:00", False),
     ],
 )
-def test_quiet_hours_hold_by_the_wall_clock(hours: str, moment: str, quiet: bool) -> None:
+def test_quiet_hours_follow_the_wall_clock(hours: str, moment: str, quiet: bool) -> None:
     assert (QuietHours.parse(hours).until(at(moment)) is not None) is quiet
 
 
@@ -45,7 +45,7 @@ def test_quiet_hours_hold_by_the_wall_clock(hours: str, moment: str, quiet: bool
     ["", "22-06", "25:00-06:00", "22:60-06:00", "24:00-06:00", "Foo 22:00-06:00", "22:00-06:00 Mars/X",
      "22:00-06:00 ../../etc/passwd", "22:00 - 06:00"],
 )  # fmt: skip
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_an_invalid_time_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"must|is no|time zone|days are|an end"):
         QuietHours.parse(text)
 
@@ -55,7 +55,7 @@ def test_what_is_no_time_is_refused(text: str) -> None:
     end=st.integers(0, 1440),
     moment=st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001 - given a zone
 )
-def test_what_is_quiet_has_an_end_that_is_not_quiet_by_itself(
+def test_quiet_hours_end_in_a_minute_that_is_not_quiet(
     start: int, end: int, moment: datetime
 ) -> None:
     text = f"Wed {start // 60:02}:{start % 60:02}-{end // 60:02}:{end % 60:02}"
@@ -69,7 +69,7 @@ def test_what_is_quiet_has_an_end_that_is_not_quiet_by_itself(
     assert until is None or timedelta(0) < until - moment <= timedelta(days=1)
 
 
-def test_a_window_holds_its_actions_and_products_only() -> None:
+def test_a_window_applies_only_to_its_actions_and_products() -> None:
     begins = at("2026-12-20")
     window = FreezeWindow(begins, at("2027-01-02"), "", ("roll*",), ("check*",))
     assert window.holds("rollback", "checkout", begins)

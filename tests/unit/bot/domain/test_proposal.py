@@ -73,7 +73,7 @@ JSON = st.recursive(
 
 @pytest.mark.parametrize("before", list(S))
 @pytest.mark.parametrize("after", list(S))
-def test_only_the_drawn_edges_exist(before: S, after: S) -> None:
+def test_only_the_declared_transitions_exist(before: S, after: S) -> None:
     edges = {
         (S.PENDING, S.CONFIRMED),
         (S.PENDING, S.REJECTED),
@@ -89,7 +89,7 @@ def test_only_the_drawn_edges_exist(before: S, after: S) -> None:
     assert (after in LEGAL[before]) == ((before, after) in edges)
 
 
-def test_an_edge_that_does_not_exist_is_refused() -> None:
+def test_an_undeclared_transition_is_refused() -> None:
     with pytest.raises(IllegalTransition):
         check_transition(S.EXPIRED, S.CONFIRMED)
 
@@ -102,7 +102,7 @@ def test_equal_params_have_one_text(params: dict[str, object]) -> None:
 
 
 @given(a=st.text(alphabet="abc\n", max_size=4), b=st.text(alphabet="abc", max_size=4))
-def test_the_digest_moves_with_every_part(a: str, b: str) -> None:
+def test_the_digest_changes_with_every_part(a: str, b: str) -> None:
     whole = digest("act", "prod", canonical({"v": "1"}))
 
     assert digest("act" + a + "!", "prod", canonical({"v": "1"})) != whole
@@ -116,13 +116,13 @@ def test_no_other_state_is_a_confirmation(state: S) -> None:
 
 
 @pytest.mark.parametrize("changed", [{"decided_by": None}, {"params": '{"force":true}'}])
-def test_a_row_that_does_not_hold_together_is_no_confirmation(changed: dict[str, object]) -> None:
+def test_an_inconsistent_row_is_not_a_confirmation(changed: dict[str, object]) -> None:
     with pytest.raises(IllegalTransition):
         confirmed_from_row(replace(CONFIRMED, **changed))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("proof", [None, object(), True])
-def test_the_proof_cannot_be_made_up(proof: object) -> None:
+def test_the_proof_cannot_be_fabricated(proof: object) -> None:
     with pytest.raises(IllegalTransition):
         ConfirmedProposal(CONFIRMED, proof)
 
@@ -131,7 +131,7 @@ def test_a_confirmed_row_is_the_proof() -> None:
     assert confirmed_from_row(CONFIRMED).proposal == CONFIRMED
 
 
-def test_the_id_is_one_per_call_and_content() -> None:
+def test_the_id_is_unique_per_call_and_content() -> None:
     ids = {
         proposal_id(TurnId("t"), "call", "d"),
         proposal_id(TurnId("t"), "call", "d"),
@@ -152,5 +152,5 @@ def test_the_id_is_one_per_call_and_content() -> None:
         ("", None),
     ],
 )
-def test_the_widest_radius_named_counts(words: str, rank: int | None) -> None:
+def test_the_widest_named_radius_counts(words: str, rank: int | None) -> None:
     assert blast_rank(words) == rank

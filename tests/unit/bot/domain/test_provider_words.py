@@ -22,5 +22,5 @@ LEFT_ALONE = ProviderStatus(
         ),
     ],
 )
-def test_people_read_one_line(status: ProviderStatus, words: str) -> None:
+def test_a_provider_state_is_one_readable_line(status: ProviderStatus, words: str) -> None:
     assert status.as_words() == words

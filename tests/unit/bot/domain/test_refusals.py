@@ -40,14 +40,14 @@ TOKENS = {"most": 200_000, "wanted": 30_000}
         ),
     ],
 )
-def test_the_words_of_a_refusal(refusal: Refusal, words: str) -> None:
+def test_each_refusal_has_its_message(refusal: Refusal, words: str) -> None:
     assert refusal_words(refusal) == words
 
 
 @pytest.mark.parametrize("limit", [limit for limit in Limit if limit is not Limit.USER])
 @pytest.mark.parametrize("spent", range(0, 101, 10))
 @pytest.mark.parametrize("held", range(0, 101, 20))
-def test_it_is_called_spent_when_it_is_and_only_then(limit: Limit, spent: int, held: int) -> None:
+def test_only_a_spent_budget_is_called_spent(limit: Limit, spent: int, held: int) -> None:
     words = refusal_words(Refusal(limit, most=100, spent=spent, held=held, wanted=1))
 
     assert (") is spent;" in words) == (spent >= 100)

@@ -30,7 +30,7 @@ def listed(provider: str, model: str) -> Price:
         ("anthropic", "claude-opus-5-5", 900_000, 3_600_000 + 20),
     ],
 )
-def test_a_long_prompt_costs_what_the_vendor_takes_for_it(
+def test_a_long_prompt_has_the_vendors_surcharge(
     provider: str, model: str, tokens: int, usd_micros: int
 ) -> None:
     price = listed(provider, model)

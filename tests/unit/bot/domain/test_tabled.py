@@ -29,7 +29,7 @@ def patterns(number: int) -> dict[str, JsonValue]:
     return {"changes": rows}
 
 
-def test_what_a_tool_lists_is_a_row_each_without_empty_columns() -> None:
+def test_listed_items_are_rows_without_empty_columns() -> None:
     table = table_of(evidence(PATTERNS, patterns(2)))
 
     assert table is not None
@@ -40,7 +40,7 @@ def test_what_a_tool_lists_is_a_row_each_without_empty_columns() -> None:
     )
 
 
-def test_pods_are_listed_as_kubectl_lays_them_out() -> None:
+def test_pods_are_listed_like_in_kubectl() -> None:
     fields: dict[str, JsonValue] = {
         "columns": ["Name", "Restarts"],
         "rows": [["checkout-1", 3], ["odd"], ["checkout-2", None]],
@@ -52,7 +52,7 @@ def test_pods_are_listed_as_kubectl_lays_them_out() -> None:
     assert table.rows == (("checkout-1", 3.0), ("checkout-2", ""))
 
 
-def test_of_a_structured_line_its_message_is_reported() -> None:
+def test_a_structured_line_shows_its_message() -> None:
     change: JsonValue = {"example": '{"msg": "request failed", "order": 7}', "after": 3}
     table = table_of(evidence(PATTERNS, {"changes": [change]}))
 
@@ -61,7 +61,7 @@ def test_of_a_structured_line_its_message_is_reported() -> None:
 
 
 @pytest.mark.parametrize("tool", sorted(TOLD))
-def test_what_is_reported_a_tool_is_what_it_answers(tool: str) -> None:
+def test_tabled_fields_exist_in_the_tools_outputs(tool: str) -> None:
     (output,) = [each.contract.output for each in TOOLS if each.contract.id == tool]
     key, fields = TOLD[tool]
 

@@ -56,7 +56,7 @@ async def runs(lives: Lives, asked: Ask) -> bool:
     return await Tickets(lives.database).is_started(asked.turn_id)
 
 
-async def test_a_message_that_is_delivered_again_and_at_once_is_one_turn(lives: Lives) -> None:
+async def test_a_redelivered_message_is_one_turn(lives: Lives) -> None:
     async with lives.life() as engine:
         await asyncio.gather(*[engine.start_turn(ask(1)) for _ in range(5)])
         await engine.start_turn(ask(1))
@@ -75,7 +75,7 @@ async def accept(lives: Lives, asked: Ask, state: str) -> None:
         await connection.execute(tickets.insert(), place | {"state": state})
 
 
-async def test_what_an_earlier_release_accepted_is_begun_by_who_comes_next_six_times_killed(
+async def test_a_turn_accepted_by_an_earlier_release_starts_after_six_kills(
     lives: Lives,
 ) -> None:
     await accept(lives, ask(1), "running")
@@ -94,7 +94,7 @@ async def test_what_an_earlier_release_accepted_is_begun_by_who_comes_next_six_t
         assert (await connection.execute(sa.select(accepted))).all() == []
 
 
-async def test_what_a_process_of_an_earlier_release_left_is_begun_at_the_second_look(
+async def test_a_turn_left_by_an_earlier_release_starts_at_the_second_check(
     lives: Lives,
 ) -> None:
     async with lives.life() as engine:
@@ -106,7 +106,7 @@ async def test_what_a_process_of_an_earlier_release_left_is_begun_at_the_second_
     assert lives.ended == ["question 1"]
 
 
-async def test_a_process_that_leaves_begins_nothing_more(lives: Lives) -> None:
+async def test_a_stopping_process_starts_nothing(lives: Lives) -> None:
     async with lives.life() as engine:
         await engine.stop(0)
         with pytest.raises(StorageUnavailable, match="nothing was started"):
@@ -114,7 +114,7 @@ async def test_a_process_that_leaves_begins_nothing_more(lives: Lives) -> None:
     assert lives.ended == []
 
 
-async def test_six_kills_at_six_boundaries_lose_neither_the_turn_nor_who_waits_behind_it(
+async def test_six_kills_at_six_boundaries_lose_neither_the_turn_nor_its_successors(
     lives: Lives,
 ) -> None:
     first, waits = ask(1), ask(2)
@@ -132,7 +132,7 @@ async def test_six_kills_at_six_boundaries_lose_neither_the_turn_nor_who_waits_b
     assert lives.given_up == []
 
 
-async def test_a_step_that_ended_its_process_four_times_is_given_up_by_name(lives: Lives) -> None:
+async def test_a_step_that_killed_its_process_four_times_is_abandoned_by_name(lives: Lives) -> None:
     lives.die(ask(1), 1)
     for _ in range(4):
         lives.died.clear()
@@ -151,7 +151,7 @@ async def test_a_step_that_ended_its_process_four_times_is_given_up_by_name(live
     assert lives.ended == ["question 1", "question 2"]
 
 
-async def test_a_turn_that_begins_as_its_process_leaves_is_its_successors(lives: Lives) -> None:
+async def test_a_turn_that_starts_during_a_stop_goes_to_the_successor(lives: Lives) -> None:
     for number in range(1, 4):
         async with lives.life() as engine:
             await engine.start_turn(ask(number))
@@ -163,7 +163,7 @@ async def test_a_turn_that_begins_as_its_process_leaves_is_its_successors(lives:
 
 
 @pytest.mark.parametrize("lives", ["sqlite"], indirect=True)
-async def test_a_turn_that_is_handed_over_is_not_given_up(lives: Lives) -> None:
+async def test_a_handed_over_turn_is_not_abandoned(lives: Lives) -> None:
     for _ in range(4):
         lives.reached.clear()
         async with lives.life() as engine:
@@ -187,7 +187,7 @@ async def die_with_one_waiting(lives: Lives, version: str) -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [("1", "2"), ("2", "1")], ids=["up", "back"])
-async def test_turns_of_a_version_that_no_one_knows_are_ended_with_a_word(
+async def test_turns_of_an_unknown_version_are_ended_with_a_message(
     lives: Lives, before: str, after: str
 ) -> None:
     await die_with_one_waiting(lives, before)
@@ -208,7 +208,7 @@ async def two_of(found: list[tuple[str, bool]]) -> bool:
 
 @pytest.mark.parametrize("lives", ["postgresql"], indirect=True)
 @pytest.mark.parametrize("known", ["1", None], ids=["the-same", "not-said"])
-async def test_turns_of_another_version_are_left_to_a_process_that_knows_it(
+async def test_turns_of_another_version_are_left_to_a_process_of_that_version(
     lives: Lives, known: str | None
 ) -> None:
     await die_with_one_waiting(lives, "1")
@@ -224,7 +224,7 @@ async def test_turns_of_another_version_are_left_to_a_process_that_knows_it(
 
 @pytest.mark.parametrize("state", ["PENDING", "ENQUEUED"], ids=["dead", "handed-on"])
 @pytest.mark.parametrize("version", EARLIER_VERSIONS)
-async def test_turns_of_releases_before_are_carried_on(
+async def test_turns_of_earlier_releases_are_continued(
     lives: Lives, version: str, state: str
 ) -> None:
     await die_with_one_waiting(lives, version)
@@ -240,7 +240,7 @@ async def test_turns_of_releases_before_are_carried_on(
 
 
 @pytest.mark.parametrize("lives", ["sqlite"], indirect=True)
-async def test_a_turn_that_left_its_thread_as_its_process_died_is_over(lives: Lives) -> None:
+async def test_a_turn_that_left_its_thread_during_a_crash_is_over(lives: Lives) -> None:
     sessions, at = StoredSessions(lives.database), datetime(2026, 11, 23, tzinfo=UTC)
     lives.die(ask(1), len(STEPS))
     async with lives.life() as engine:
@@ -262,7 +262,7 @@ async def test_a_turn_that_left_its_thread_as_its_process_died_is_over(lives: Li
 
 
 @pytest.mark.parametrize("lives", ["sqlite"], indirect=True)
-async def test_what_has_ended_is_on_record_as_ended_before_its_process_leaves(
+async def test_ended_turns_are_recorded_before_their_process_leaves(
     lives: Lives, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = SystemDatabase.update_workflow_outcome

@@ -84,7 +84,7 @@ async def site(postgres_url: str) -> AsyncIterator[Site]:
         yield made
 
 
-async def test_a_late_beat_moves_nothing_while_the_process_is_there(site: Site) -> None:
+async def test_a_late_heartbeat_of_a_live_process_moves_nothing(site: Site) -> None:
     presence = site.leases.presence("slow", 5.0)
     await presence.beat()
     survivors = [site.survivor("a"), site.survivor("b")]
@@ -98,7 +98,7 @@ async def test_a_late_beat_moves_nothing_while_the_process_is_there(site: Site) 
     assert len(site.records.by["slow"]) == TURNS
 
 
-async def test_the_work_of_a_dead_one_goes_on_in_small_parts_and_all_of_it(site: Site) -> None:
+async def test_the_work_of_a_dead_replica_is_taken_over_in_small_batches(site: Site) -> None:
     survivors = {"a": site.survivor("a"), "b": site.survivor("b")}
     await site.silent("slow", 7)
 
@@ -112,7 +112,7 @@ async def test_the_work_of_a_dead_one_goes_on_in_small_parts_and_all_of_it(site:
     assert [*(await site.leases.silent(-1))] == ["a", "b"]
 
 
-async def test_one_that_wakes_up_keeps_what_it_still_has(site: Site) -> None:
+async def test_a_replica_that_wakes_up_keeps_its_remaining_work(site: Site) -> None:
     survivor = site.survivor("a")
     await site.silent("slow", 19)
     await survivor.look(())
@@ -124,7 +124,7 @@ async def test_one_that_wakes_up_keeps_what_it_still_has(site: Site) -> None:
     assert len(site.records.by["slow"]) == TURNS - AT_ONCE
 
 
-async def test_when_the_one_that_carries_on_dies_the_next_does(site: Site) -> None:
+async def test_when_the_successor_dies_the_next_one_takes_over(site: Site) -> None:
     await site.silent("slow", 7)
     await site.survivor("a").look(())
     await site.survivor("b").look(())
@@ -136,7 +136,7 @@ async def test_when_the_one_that_carries_on_dies_the_next_does(site: Site) -> No
     assert len(site.records.batches) == 2
 
 
-async def test_its_own_work_that_no_one_took_comes_back_in_small_parts_too(site: Site) -> None:
+async def test_unclaimed_own_work_returns_in_small_batches(site: Site) -> None:
     mine = site.survivor("slow")
     turns = list(site.records.by["slow"])
     taken, running = turns[:40], turns[40:50]
@@ -153,7 +153,7 @@ async def test_its_own_work_that_no_one_took_comes_back_in_small_parts_too(site:
     assert set(site.spared) == {"slow"}
 
 
-async def test_work_of_a_version_that_it_does_not_know_is_left_to_those_who_do(site: Site) -> None:
+async def test_work_of_an_unknown_version_is_left_alone(site: Site) -> None:
     site.records.by, site.records.unknown = {}, {"slow": 3}
     await site.silent("slow", 7)
     await site.survivor("a").look(())
@@ -162,7 +162,7 @@ async def test_work_of_a_version_that_it_does_not_know_is_left_to_those_who_do(s
     assert [*(await site.leases.silent(LEASE_S))] == ["slow"]
 
 
-async def test_what_others_have_is_known(site: Site) -> None:
+async def test_work_of_other_replicas_is_reported_as_lost(site: Site) -> None:
     mine = site.survivor("slow")
 
     assert await mine.lost(["turn:1", "turn:2", "taken"]) == {"taken"}
@@ -173,7 +173,7 @@ class _Away(MemoryRecords):
         raise StorageUnavailable("gone")
 
 
-async def test_records_that_cannot_be_read_end_no_watch_and_take_nothing(site: Site) -> None:
+async def test_unreadable_records_end_no_watch_and_take_nothing(site: Site) -> None:
     site.records = _Away({})
     await site.silent("slow", 7)
     survivor = site.survivor("a")

@@ -21,14 +21,14 @@ REFUSED = (
         "the connection is lost",
     ],
 )
-def test_a_server_that_cannot_be_reached_is_waited_for(words: str) -> None:
+def test_an_unreachable_server_is_waited_for(words: str) -> None:
     retry_lost_connections()
     retry_lost_connections()
 
     assert retriable_postgres_exception(raised(psycopg.OperationalError(words)))
 
 
-def test_what_the_server_itself_refused_is_not_tried_without_end() -> None:
+def test_a_refusal_of_the_server_is_not_retried_forever() -> None:
     retry_lost_connections()
 
     assert not retriable_postgres_exception(raised(psycopg.errors.InvalidPassword("who is that")))

@@ -7,7 +7,7 @@ from contextlib import closing
 from bot.engine.dbos_setup import MillisecondClock
 
 
-def test_a_row_is_stamped_with_the_time_by_its_table() -> None:
+def test_a_row_is_stamped_by_its_table() -> None:
     before = time.time_ns() // 1_000_000
     with closing(sqlite3.connect(":memory:", factory=MillisecondClock)) as connection:
         connection.execute(
@@ -18,7 +18,7 @@ def test_a_row_is_stamped_with_the_time_by_its_table() -> None:
     assert before <= stamped <= time.time_ns() // 1_000_000
 
 
-def test_other_uses_of_the_function_stay_as_they_are() -> None:
+def test_other_uses_of_the_function_are_unchanged() -> None:
     with closing(sqlite3.connect(":memory:", factory=MillisecondClock)) as connection:
         ((seconds,),) = connection.execute("SELECT unixepoch('2026-01-01', '+1 day')")
     assert seconds == 1_767_312_000

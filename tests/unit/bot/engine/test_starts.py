@@ -34,7 +34,7 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_start_that_is_under_way_is_joined() -> None:
+async def test_a_start_in_progress_is_joined() -> None:
     asked = Asked()
     async with asyncio.TaskGroup() as group:
         for _ in range(3):
@@ -44,7 +44,7 @@ async def test_a_start_that_is_under_way_is_joined() -> None:
     assert asked.begun == ["turn"]
 
 
-async def test_what_is_started_is_not_begun() -> None:
+async def test_a_started_turn_is_not_started_again() -> None:
     asked = Asked(begun=["turn"])
     asked.may_end.set()
     async with asyncio.TaskGroup() as group:
@@ -52,7 +52,7 @@ async def test_what_is_started_is_not_begun() -> None:
     assert asked.begun == ["turn"]
 
 
-async def test_everybody_who_asked_is_reported_a_failure() -> None:
+async def test_every_caller_of_a_failed_start_gets_the_failure() -> None:
     asked = Asked(failure=KeyError("full"))
     asked.may_end.set()
     async with asyncio.TaskGroup() as group:
@@ -62,7 +62,7 @@ async def test_everybody_who_asked_is_reported_a_failure() -> None:
     assert list(told) == [asked.failure] * 2
 
 
-async def test_anyone_who_gives_up_on_a_start_does_not_end_it() -> None:
+async def test_a_caller_that_gives_up_does_not_cancel_the_start() -> None:
     asked = Asked()
     async with asyncio.TaskGroup() as group:
         with pytest.raises(TimeoutError):

@@ -72,7 +72,7 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
-async def test_alone_it_looks_once_and_then_only_while_there_is_a_stop(rows: Rows) -> None:
+async def test_a_single_replica_looks_once_and_then_only_during_a_stop(rows: Rows) -> None:
     async with watched(rows, alone=True) as stops:
         with stops.of(OTHER):
             await looked(rows, 4)
@@ -92,7 +92,7 @@ async def test_alone_it_looks_once_and_then_only_while_there_is_a_stop(rows: Row
             assert await looked(rows, 4) == 0
 
 
-async def test_what_the_process_before_was_asked_for_is_found(rows: Rows) -> None:
+async def test_a_stop_requested_from_the_previous_process_is_found(rows: Rows) -> None:
     rows.asked[TURN] = BY
     async with watched(rows, alone=True) as stops:
         with stops.of(OTHER):
@@ -101,7 +101,7 @@ async def test_what_the_process_before_was_asked_for_is_found(rows: Rows) -> Non
             await until(lambda: signal.requested)
 
 
-async def test_what_is_asked_for_during_a_look_or_a_failure_is_found(rows: Rows) -> None:
+async def test_a_stop_requested_during_a_lookup_or_a_failure_is_found(rows: Rows) -> None:
     async with watched(rows, alone=True) as stops:
         rows.meanwhile.append(stops.request(TURN, BY))
         with stops.of(OTHER):
@@ -119,7 +119,7 @@ async def test_what_is_asked_for_during_a_look_or_a_failure_is_found(rows: Rows)
             await until(lambda: signal.requested)
 
 
-async def test_beside_others_it_looks_again_and_again(rows: Rows) -> None:
+async def test_one_of_several_replicas_keeps_looking(rows: Rows) -> None:
     async with watched(rows, alone=False) as stops:
         with stops.of(TURN) as signal:
             seen = rows.looks

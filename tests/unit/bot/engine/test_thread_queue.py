@@ -88,7 +88,7 @@ async def line_of(database: Database, order: ThreadQueue, number: int) -> list[A
     return asks
 
 
-async def test_who_waits_writes_nothing_and_all_of_them_read_once(
+async def test_waiting_turns_write_nothing_and_share_one_read(
     both: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "LOOK_AGAIN_S", 0.001)
@@ -105,7 +105,7 @@ async def test_who_waits_writes_nothing_and_all_of_them_read_once(
     assert tickets.tries == WAITING + 1
 
 
-async def test_who_leaves_wakes_the_next_and_no_one_else(both: Database) -> None:
+async def test_a_leaving_turn_wakes_only_the_next_one(both: Database) -> None:
     tickets = Counted(both)
     order = ThreadQueue(tickets, "here")
     asks = await line_of(both, order, WAITING + 1)
@@ -120,7 +120,7 @@ async def test_who_leaves_wakes_the_next_and_no_one_else(both: Database) -> None
     assert tickets.tries == WAITING + 2
 
 
-async def test_who_leaves_on_another_replica_is_noticed(
+async def test_a_turn_that_leaves_on_another_replica_is_noticed(
     both: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "LOOK_AGAIN_S", 0.001)
@@ -138,7 +138,7 @@ async def test_who_leaves_on_another_replica_is_noticed(
         await asyncio.wait_for(entering, 10)
 
 
-async def test_no_one_is_looked_for_while_no_one_waits(
+async def test_an_empty_queue_is_not_polled(
     both: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "LOOK_AGAIN_S", 0.0)
@@ -192,7 +192,7 @@ async def test_a_place_is_awaited_until_the_ticket_is_there(both: Database) -> N
         await asyncio.wait_for(waiting, 0.2)
 
 
-async def test_a_place_that_another_replica_took_is_seen(both: Database) -> None:
+async def test_a_place_taken_by_another_replica_is_noticed(both: Database) -> None:
     here, there = ThreadQueue(Tickets(both), "here"), ThreadQueue(Tickets(both), "there")
     await run_by(both, "there")
     with here.expected(ASK.turn_id) as placed:
@@ -201,7 +201,7 @@ async def test_a_place_that_another_replica_took_is_seen(both: Database) -> None
         await asyncio.wait_for(waiting, 1.5)
 
 
-async def test_a_place_is_not_awaited_for_ever(
+async def test_a_place_is_not_awaited_forever(
     both: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "PLACED_S", 0.05)
@@ -211,7 +211,7 @@ async def test_a_place_is_not_awaited_for_ever(
         await asyncio.wait_for(order.has_place(ASK.turn_id, placed), 5)
 
 
-async def test_a_turn_that_is_another_persons_does_not_wait(database: Database) -> None:
+async def test_a_turn_of_another_owner_does_not_wait(database: Database) -> None:
     await run_by(database, "there")
     with pytest.raises(Superseded):
         await ThreadQueue(Tickets(database), "here").enter(ASK)

@@ -59,7 +59,7 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-async def test_suspects_begin_one_after_the_other_as_each_gets_on() -> None:
+async def test_suspects_start_one_after_the_other() -> None:
     court = Court()
     async with asyncio.TaskGroup() as group:
         names = [await court.join(group, number, 1) for number in (1, 2, 3)]
@@ -72,7 +72,7 @@ async def test_suspects_begin_one_after_the_other_as_each_gets_on() -> None:
     assert court.marked == names
 
 
-async def test_nothing_else_begins_during_a_trial_and_goes_before_the_next() -> None:
+async def test_nothing_starts_during_a_trial_and_waiting_turns_precede_the_next() -> None:
     court = Court()
     async with asyncio.TaskGroup() as group:
         first = await court.join(group, 1, 1)
@@ -86,7 +86,7 @@ async def test_nothing_else_begins_during_a_trial_and_goes_before_the_next() -> 
     assert court.marked == [first, f"{second} beside others"]
 
 
-async def test_without_suspects_turns_begin_at_once() -> None:
+async def test_without_suspects_turns_start_at_once() -> None:
     court = Court()
     async with asyncio.TaskGroup() as group:
         names = [await court.join(group, number, 0) for number in (1, 2, 3)]
@@ -106,7 +106,7 @@ async def test_a_trial_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
         court.end()
 
 
-async def test_a_suspect_that_is_stopped_begins_at_once_and_the_next_keeps_its_turn() -> None:
+async def test_a_stopped_suspect_starts_at_once_and_the_next_keeps_its_place() -> None:
     court = Court()
     async with asyncio.TaskGroup() as group:
         first = await court.join(group, 1, 1)
@@ -123,7 +123,7 @@ async def test_a_suspect_that_is_stopped_begins_at_once_and_the_next_keeps_its_t
         court.end()
 
 
-async def test_who_waits_for_a_trial_is_let_go_as_the_process_leaves() -> None:
+async def test_waiting_for_a_trial_ends_when_the_process_stops() -> None:
     court = Court()
     async with asyncio.TaskGroup() as group:
         await court.join(group, 1, 1)
@@ -134,7 +134,7 @@ async def test_who_waits_for_a_trial_is_let_go_as_the_process_leaves() -> None:
         court.end()
 
 
-async def test_a_suspect_beside_a_turn_that_has_recorded_nothing_is_not_alone() -> None:
+async def test_a_suspect_next_to_an_unrecorded_turn_is_not_alone() -> None:
     court = Court()
     async with asyncio.TaskGroup() as group:
         fresh = await court.join(group, 1, 0)
@@ -147,7 +147,7 @@ async def test_a_suspect_beside_a_turn_that_has_recorded_nothing_is_not_alone() 
     assert court.marked == [f"{first} beside others", second]
 
 
-async def test_a_suspect_is_alone_until_the_next_turn_begins_and_no_longer(
+async def test_a_suspect_is_alone_until_the_next_turn_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(queue, "TRIAL_S", 0.0)
@@ -165,7 +165,7 @@ async def test_a_suspect_is_alone_until_the_next_turn_begins_and_no_longer(
     assert court.marked == [suspect, f"{fresh[0]} beside others"]
 
 
-async def test_turns_that_begin_after_a_suspect_got_on_record_nothing() -> None:
+async def test_turns_that_start_after_a_suspects_progress_record_nothing() -> None:
     court = Court()
     async with asyncio.TaskGroup() as group:
         suspect = await court.join(group, 1, 1)

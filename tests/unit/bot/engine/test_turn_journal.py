@@ -57,7 +57,7 @@ async def test_a_finished_step_is_answered_from_its_record(steps: TurnSteps) -> 
     assert await (await resumed(steps)).step("round:1", never) == HUGE
 
 
-async def test_a_step_that_goes_with_the_next_is_on_record_with_it(steps: TurnSteps) -> None:
+async def test_a_step_marked_with_next_is_recorded_with_the_next(steps: TurnSteps) -> None:
     journal = TurnJournal(TURN, "me", steps)
     await journal.step("open", says("a"), with_next=True)
     assert not (await steps.past(TURN)).steps
@@ -68,13 +68,13 @@ async def test_a_step_that_goes_with_the_next_is_on_record_with_it(steps: TurnSt
     assert [await again.step("open", never), await again.step("round:1", never)] == ["a", "b"]
 
 
-async def test_after_a_death_every_step_has_a_record_of_its_own(steps: TurnSteps) -> None:
+async def test_after_a_death_every_step_has_its_own_record(steps: TurnSteps) -> None:
     await (await resumed(steps)).step("open", says("a"), with_next=True)
 
     assert [step.name for step in (await steps.past(TURN)).steps] == ["open"]
 
 
-async def test_steps_that_run_at_once_are_one_record_in_the_order_given(steps: TurnSteps) -> None:
+async def test_parallel_steps_are_one_record_in_the_given_order(steps: TurnSteps) -> None:
     last = asyncio.Event()
 
     async def slow() -> JsonValue:
@@ -93,7 +93,7 @@ async def test_steps_that_run_at_once_are_one_record_in_the_order_given(steps: T
     assert list(await again.steps([("tool:1", never), ("tool:2", never)])) == ["slow", "quick"]
 
 
-async def test_a_step_that_is_given_up_stays_so_and_those_after_it_run(steps: TurnSteps) -> None:
+async def test_an_abandoned_step_stays_abandoned_and_later_ones_run(steps: TurnSteps) -> None:
     journal = await resumed(steps, gives_up=True)
     with pytest.raises(GivenUp, match="round:1"):
         await journal.step("round:1", never)
@@ -122,7 +122,7 @@ async def test_progress_ends_the_trial_and_clears_the_deaths_of_a_suspect(
     assert done == ["recorded", "cleared"]
 
 
-async def test_a_turn_that_others_have_ends_as_if_it_were_cancelled(
+async def test_a_turn_taken_over_elsewhere_ends_as_cancelled(
     steps: TurnSteps, database: Database
 ) -> None:
     journal = TurnJournal(TURN, "me", steps)
@@ -135,7 +135,7 @@ async def test_a_turn_that_others_have_ends_as_if_it_were_cancelled(
     assert not (await steps.past(TURN)).steps
 
 
-async def test_a_step_whose_record_failed_fails_for_whoever_goes_on(
+async def test_a_step_whose_record_failed_fails_for_the_successor(
     database: Database, steps: TurnSteps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journals, "FIRST_WAIT_S", 0.0)
@@ -161,7 +161,7 @@ async def test_a_step_whose_record_failed_fails_for_whoever_goes_on(
     assert await again.step("keep", never) == "kept"
 
 
-async def test_another_step_than_the_one_on_record_is_refused(steps: TurnSteps) -> None:
+async def test_a_step_that_differs_from_the_record_is_refused(steps: TurnSteps) -> None:
     await TurnJournal(TURN, "me", steps).step("round:1", says("a"))
 
     with pytest.raises(RuntimeError, match=r"round:1.*recap"):
@@ -172,7 +172,7 @@ async def names(steps: TurnSteps) -> list[str]:
     return [step.name for step in (await steps.past(TURN)).steps]
 
 
-async def test_a_step_is_on_record_when_the_next_runs(steps: TurnSteps) -> None:
+async def test_a_step_is_recorded_when_the_next_runs(steps: TurnSteps) -> None:
     async def recorded() -> JsonValue:
         return list[JsonValue](await names(steps))
 
@@ -183,7 +183,7 @@ async def test_a_step_is_on_record_when_the_next_runs(steps: TurnSteps) -> None:
     assert list(await journal.steps([("tool:1", recorded)])) == [["round:1"]]
 
 
-async def test_what_waits_is_recorded_as_the_turn_is_handed_over(steps: TurnSteps) -> None:
+async def test_pending_steps_are_recorded_at_the_handover(steps: TurnSteps) -> None:
     journal = TurnJournal(TURN, "me", steps)
     await journal.step("open", says("lines"), with_next=True)
 
@@ -193,7 +193,7 @@ async def test_what_waits_is_recorded_as_the_turn_is_handed_over(steps: TurnStep
     assert await again.step("open", never) == "lines"
 
 
-async def test_nothing_is_recorded_of_a_turn_that_others_have_by_then(
+async def test_a_turn_taken_over_elsewhere_records_nothing(
     steps: TurnSteps, database: Database
 ) -> None:
     journal = TurnJournal(TURN, "me", steps)
@@ -206,7 +206,7 @@ async def test_nothing_is_recorded_of_a_turn_that_others_have_by_then(
     assert await names(steps) == []
 
 
-async def test_a_turn_is_let_go_of_though_the_database_does_not_answer(
+async def test_a_turn_is_released_when_the_database_is_silent(
     database: Database, steps: TurnSteps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Stuck(TurnSteps):
@@ -223,7 +223,7 @@ async def test_a_turn_is_let_go_of_though_the_database_does_not_answer(
     assert await names(steps) == []
 
 
-async def test_a_database_that_fails_one_of_several_steps_is_reported_as_that_and_once(
+async def test_a_database_failure_in_one_of_several_steps_is_reported_once(
     steps: TurnSteps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journals, "FIRST_WAIT_S", 0.0)

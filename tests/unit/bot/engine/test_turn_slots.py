@@ -53,7 +53,7 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-async def test_turns_beyond_the_limit_wait_in_their_order_and_say_so() -> None:
+async def test_turns_over_the_limit_wait_in_order_and_say_so() -> None:
     line = Line()
     async with asyncio.TaskGroup() as group:
         for number in range(3):
@@ -66,7 +66,7 @@ async def test_turns_beyond_the_limit_wait_in_their_order_and_say_so() -> None:
     assert line.begun == [0, 1, 2]
 
 
-async def test_a_turn_that_is_stopped_in_line_ends_ahead_of_it_and_takes_no_slot() -> None:
+async def test_a_stopped_queued_turn_ends_at_once_and_takes_no_slot() -> None:
     line = Line()
     async with asyncio.TaskGroup() as group:
         for number in range(3):
@@ -81,7 +81,7 @@ async def test_a_turn_that_is_stopped_in_line_ends_ahead_of_it_and_takes_no_slot
     assert line.begun == [0, 2, 1]
 
 
-async def test_a_turn_that_is_cancelled_in_line_leaves_its_place() -> None:
+async def test_a_cancelled_queued_turn_leaves_its_place() -> None:
     line = Line()
     async with asyncio.TaskGroup() as group:
         for number in range(3):
@@ -92,7 +92,7 @@ async def test_a_turn_that_is_cancelled_in_line_leaves_its_place() -> None:
     assert line.begun == [0, 2]
 
 
-async def test_only_those_in_line_are_let_go() -> None:
+async def test_only_queued_turns_are_released() -> None:
     line = Line()
     async with asyncio.TaskGroup() as group:
         for number in range(3):

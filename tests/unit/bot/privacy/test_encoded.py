@@ -57,7 +57,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_an_encoded_secret_is_masked_and_what_surrounds_it_stays(form: str) -> None:
+def test_an_encoded_secret_is_masked_and_its_surroundings_stay(form: str) -> None:
     redacted = REDACT(f"seen {FORMS[form]} there")
 
     assert redacted.startswith("seen ")
@@ -68,7 +68,7 @@ def test_an_encoded_secret_is_masked_and_what_surrounds_it_stays(form: str) -> N
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_same_of_calm_text_stays(form: str) -> None:
+def test_encoded_harmless_text_is_unchanged(form: str) -> None:
     calm = FORMS[form].replace(TOKEN, "x" * len(TOKEN))
     plain = {"hexdump": dump(b"all pods of checkout are ready now, and calm", 1)}
     text = plain.get(form, base64.b64encode(b"all pods of checkout are ready now").decode())
@@ -88,7 +88,7 @@ def test_the_same_of_calm_text_stays(form: str) -> None:
     ],
     ids=["log", "container", "bare", "source"],
 )
-def test_a_token_in_halves_over_two_lines_is_masked(at: int, before: str, between: str) -> None:
+def test_a_token_split_over_two_lines_is_masked(at: int, before: str, between: str) -> None:
     redacted = REDACT(f"{before}{TOKEN[:at]}{between}{TOKEN[at:]}\nnext")
 
     assert TOKEN[:at] not in redacted
@@ -96,13 +96,13 @@ def test_a_token_in_halves_over_two_lines_is_masked(at: int, before: str, betwee
     assert redacted.endswith("\nnext")
 
 
-def test_a_whole_token_at_a_lines_end_takes_nothing_of_the_next() -> None:
+def test_a_token_at_a_lines_end_masks_nothing_of_the_next_line() -> None:
     assert REDACT(f"leaked {TOKEN}\ncheckout-7d9f6c5b8-x2x7p up").endswith(
         "]\ncheckout-7d9f6c5b8-x2x7p up"
     )
 
 
-def test_a_bomb_is_unpacked_to_its_beginning_only() -> None:
+def test_a_compression_bomb_is_only_unpacked_at_its_start() -> None:
     early = base64.b64encode(gzip.compress(TOKEN.encode() + b" " * 1_000_000))
     late = base64.b64encode(gzip.compress(b" " * MOST_UNPACKED_BYTES + TOKEN.encode()))
 

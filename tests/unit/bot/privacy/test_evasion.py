@@ -16,7 +16,7 @@ UNSEEN = "\u200b\u200c\u200d\u2060\ufeff\u00ad\u202e"
 
 @pytest.mark.parametrize("unseen", UNSEEN, ids=[f"U+{ord(c):04X}" for c in UNSEEN])
 @pytest.mark.parametrize("secret", [TOKEN, CONFIGURED, "ana.silva@shop.example"])
-def test_a_character_no_one_sees_hides_nothing(unseen: str, secret: str) -> None:
+def test_an_invisible_character_hides_nothing(unseen: str, secret: str) -> None:
     at = len(secret) // 2
     text = f"é {secret[:3]}{unseen}{secret[3:at]}{unseen * 2}{secret[at:]} ünd {unseen}x"
 
@@ -51,7 +51,7 @@ def test_a_disguised_name_or_letter_hides_nothing(text: str, secret: str) -> Non
         "commit 3f786850e387550f\u200bdab836ed7e6dc881de23001b rolled out",
     ],
 )
-def test_other_languages_signs_and_calm_text_stay_as_they_are(text: str) -> None:
+def test_other_languages_symbols_and_harmless_text_are_unchanged(text: str) -> None:
     assert REDACT(text) == text
 
 
@@ -59,7 +59,7 @@ def test_other_languages_signs_and_calm_text_stay_as_they_are(text: str) -> None
     "text",
     ["DB_PASSWORD=correcthorse9\nLOG_LEVEL=debug\n", f"the key {TOKEN} is out, rotate it now"],
 )
-def test_a_secret_in_readable_base64_is_masked_whole(text: str) -> None:
+def test_a_secret_in_readable_base64_is_masked_completely(text: str) -> None:
     encoded = base64.b64encode(text.encode()).decode()
 
     assert REDACT(f"  env: {encoded}\n").startswith("  env: [redacted:encoded#")
@@ -69,14 +69,14 @@ def test_a_secret_in_readable_base64_is_masked_whole(text: str) -> None:
 @pytest.mark.parametrize(
     "raw", [b"config: debug\nloglevel: info\nport: 8080\nname: checkout\n", bytes(range(256))]
 )
-def test_other_base64_stays_as_it_is(raw: bytes) -> None:
+def test_other_base64_is_unchanged(raw: bytes) -> None:
     text = f"data: {base64.b64encode(raw).decode()} end"
 
     assert REDACT(text) == text
 
 
 @given(st.text(st.sampled_from(f"ab0:=@.- é\u0430\uff21{UNSEEN}"), max_size=60))
-def test_a_mask_begins_and_ends_between_characters(noise: str) -> None:
+def test_a_mask_starts_and_ends_between_characters(noise: str) -> None:
     redacted = REDACT(f"{noise} {TOKEN} {noise}")
 
     assert TOKEN not in redacted

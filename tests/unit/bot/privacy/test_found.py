@@ -15,14 +15,14 @@ def redactor() -> TextRedactor:
     return TextRedactor([], b"key")
 
 
-def test_it_is_masked_further_on_in_its_text(redactor: TextRedactor) -> None:
+def test_a_found_secret_is_masked_later_in_its_text(redactor: TextRedactor) -> None:
     redacted = redactor.redact(f"DB_PASSWORD={SECRET}\nlogin with {SECRET} failed, {SECRET}")
 
     assert SECRET not in redacted
     assert redacted.endswith("failed, " + redacted.rpartition(" ")[2])
 
 
-def test_what_stands_before_its_place_is_shown_as_it_streams(redactor: TextRedactor) -> None:
+def test_text_before_its_place_is_shown_while_it_streams(redactor: TextRedactor) -> None:
     assert redactor.redact(f"{SECRET} and password={SECRET}").startswith(f"{SECRET} and")
 
 
@@ -35,7 +35,7 @@ def in_a_field(redactor: TextRedactor) -> None:
 
 
 @pytest.mark.parametrize("find", [in_a_text, in_a_field])
-def test_it_is_masked_in_later_texts_of_its_session_only(
+def test_a_found_secret_is_masked_in_later_texts_of_its_session_only(
     redactor: TextRedactor, find: Callable[[TextRedactor], None]
 ) -> None:
     sessions = Placeholders()
@@ -56,7 +56,7 @@ def test_a_word_is_not_remembered(redactor: TextRedactor, word: str) -> None:
         assert redactor.redact(f"the {word} pods") == f"the {word} pods"
 
 
-def test_no_more_is_kept_than_a_session_may() -> None:
+def test_the_found_secrets_of_a_session_are_limited() -> None:
     found = FoundSecrets()
     values = [f"Secret{n}xY".encode() for n in range(SECRETS_PER_SESSION + 1)]
     found.remember("a", values)
@@ -65,7 +65,7 @@ def test_no_more_is_kept_than_a_session_may() -> None:
     assert [*found.standing("a", values[-1])] == [(0, len(values[-1]))]
 
 
-def test_another_number_shows_that_something_was_learned() -> None:
+def test_a_new_generation_shows_that_a_secret_was_found() -> None:
     found = FoundSecrets()
     values = [f"Secret{n}xY".encode() for n in range(SECRETS_PER_SESSION + 1)]
     numbers = [found.learned]

@@ -31,7 +31,7 @@ VALUES: st.SearchStrategy[JsonValue] = st.recursive(
 
 
 @given(st.dictionaries(TEXTS, VALUES, max_size=3))
-def test_redacted_json_has_its_values_redacted_and_nothing_else(
+def test_redacted_json_has_redacted_values_and_the_same_structure(
     value: dict[str, JsonValue],
 ) -> None:
     text = orjson.dumps(value).decode()
@@ -42,7 +42,7 @@ def test_redacted_json_has_its_values_redacted_and_nothing_else(
 @pytest.mark.parametrize(
     "value", ["\n@evil.com", "a\n@evil.com", "\t@evil.com\n", "\\n@evil.com", "C:\\new@evil"]
 )
-def test_an_escape_before_an_address_stays_whole(value: str) -> None:
+def test_an_escape_before_an_address_is_kept(value: str) -> None:
     text = orjson.dumps({"line": value}).decode()
 
     found = orjson.loads(redacted_json(text, REDACTOR))["line"]
@@ -60,7 +60,7 @@ def test_an_escape_before_an_address_stays_whole(value: str) -> None:
         '{"a":"bob@evil.com","\\u0061":"x"}',
     ],
 )
-def test_a_value_that_another_one_hides_is_not_kept(text: str) -> None:
+def test_a_value_that_conceals_another_is_masked(text: str) -> None:
     found = redacted_json(text, REDACTOR)
 
     assert orjson.loads(found) == orjson.loads(text)
@@ -70,19 +70,19 @@ def test_a_value_that_another_one_hides_is_not_kept(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ['{"a": 1.50, "b": [1e3]}', ' {"a":"x"}\n', "[123456789012345678901234567890]", '"x"']
 )
-def test_json_without_a_secret_stays_as_it_was_written(text: str) -> None:
+def test_json_without_a_secret_is_unchanged(text: str) -> None:
     assert redacted_json(text, REDACTOR) == text
 
 
 @pytest.mark.parametrize(
     "text", [' {"line":"\\n@evil.com"}', '\n["\\n@evil.com"]', '"\\n@evil.com"']
 )
-def test_json_with_blanks_around_it_and_a_text_of_json_stay_whole(text: str) -> None:
+def test_json_with_surrounding_space_and_a_json_string_are_kept(text: str) -> None:
     assert orjson.loads(redacted_json(text, REDACTOR)) == orjson.loads(text)
 
 
 @pytest.mark.parametrize("text", ["{", '{"a": "bob@evil.com"', "[bob@evil.com]", "bob@evil.com"])
-def test_what_is_no_json_is_redacted_as_text(text: str) -> None:
+def test_invalid_json_is_redacted_as_text(text: str) -> None:
     assert redacted_json(text, REDACTOR) == REDACTOR.redact(text)
 
 
@@ -137,7 +137,7 @@ def test_each_line_of_json_by_line_stays_json(
         ('"x\\n@evil.com"', "x\n@evil.com"),
     ],
 )
-def test_json_that_only_python_reads_has_its_values_redacted(odd: str, kept: JsonValue) -> None:
+def test_json_only_for_python_has_its_values_redacted(odd: str, kept: JsonValue) -> None:
     text = f'{{"odd": {odd}, "mail": "bob@evil.com\\n@evil.com", "b": 1e999}}'
 
     found = json.loads(redacted_json(text, REDACTOR))
@@ -157,7 +157,7 @@ def test_json_behind_a_byte_order_mark_stays_json() -> None:
 
 
 @pytest.mark.parametrize("value", ["\n@evil.com", "\\n@evil.com", "bob@evil.com\n@evil.com"])
-def test_json_that_a_row_holds_stays_json(value: str) -> None:
+def test_json_in_a_database_row_stays_json(value: str) -> None:
     sealing = Sealing(redactor=REDACTOR)
     row = sealing.line(sealing.body({"line": value}))
 
@@ -165,7 +165,7 @@ def test_json_that_a_row_holds_stays_json(value: str) -> None:
 
 
 @pytest.mark.parametrize("depth", [400, 1000, 1020, 1500, 100_000])
-def test_json_that_is_nested_too_deep_is_redacted_as_text(depth: int) -> None:
+def test_too_deeply_nested_json_is_redacted_as_text(depth: int) -> None:
     secret = "AKIA" + "Q3EGRIZTZ6XXYXQ7"
     text = "[" * depth + f'"{secret}"' + "]" * depth
     assert secret not in redacted_json(text, REDACTOR)
@@ -226,7 +226,7 @@ def is_masked_only(was: object, now: object) -> bool:
     writer=st.sampled_from(sorted(WRITERS)),
     around=st.sampled_from(sorted(AROUND)),
 )
-def test_json_within_a_text_keeps_its_shape_and_every_character_beside_a_mask(
+def test_json_within_a_text_keeps_its_shape_and_its_surroundings(
     value: dict[str, JsonValue], writer: str, around: str
 ) -> None:
     before, after = AROUND[around]
@@ -246,7 +246,7 @@ def test_json_within_a_text_keeps_its_shape_and_every_character_beside_a_mask(
 
 
 @given(value=st.lists(TEXTS, min_size=1, max_size=3), end=TEXTS)
-def test_json_that_was_cut_off_has_no_escape_cut_in_two(value: list[str], end: str) -> None:
+def test_truncated_json_has_no_cut_escape(value: list[str], end: str) -> None:
     text = json.dumps([*value, f"{end} unfinished"])[:-2]
 
     found = REDACTOR.redact(f"2026-11-28 INFO body={text}")
@@ -266,7 +266,7 @@ def test_json_that_was_cut_off_has_no_escape_cut_in_two(value: list[str], end: s
         ("domain\\bob@evil.com said hello", "domain\\[MARK] said hello"),
     ],
 )  # fmt: skip
-def test_json_in_a_line_is_written_as_it_was_beside_its_masks(text: str, kept: str | None) -> None:
+def test_json_in_a_line_is_unchanged_except_for_its_masks(text: str, kept: str | None) -> None:
     found = REDACTOR.redact(text)
 
     assert kept is None or MARK.sub("[MARK]", found).removeprefix("INFO ") == kept
@@ -274,7 +274,7 @@ def test_json_in_a_line_is_written_as_it_was_beside_its_masks(text: str, kept: s
 
 
 @pytest.mark.parametrize("opening", ['{"a":', '[["', "[" * 9 + '"', '{"'])
-def test_openings_that_begin_no_json_cost_little(opening: str) -> None:
+def test_openings_without_json_cost_little(opening: str) -> None:
     text = opening * (64_000 // len(opening)) + " AKIAIOSFODNN7EXAMPLE"
     assert HIDDEN[1] not in REDACTOR.redact(text)
 
@@ -290,7 +290,7 @@ DENSE: dict[str, Callable[[int], JsonValue]] = {
 
 @pytest.mark.parametrize("made", DENSE.values(), ids=DENSE)
 @pytest.mark.parametrize("between", [" ", "\n", ", "])
-def test_many_pieces_of_json_are_redacted_as_each_alone(
+def test_many_pieces_of_json_are_redacted_like_single_ones(
     made: Callable[[int], JsonValue], between: str
 ) -> None:
     pieces = [json.dumps(made(number)) for number in range(400)]
@@ -301,7 +301,7 @@ def test_many_pieces_of_json_are_redacted_as_each_alone(
 
 
 @pytest.mark.parametrize("made", DENSE.values(), ids=DENSE)
-def test_the_time_for_dense_json_grows_with_its_size_and_no_faster(
+def test_the_time_for_dense_json_grows_linearly(
     made: Callable[[int], JsonValue],
 ) -> None:
     def took(count: int) -> float:

@@ -16,7 +16,7 @@ def redactor() -> TextRedactor:
     "text",
     [PRODUCT, f"the way to {PRODUCT} is slow", f'{{"product":"{PRODUCT}"}}', f"{PRODUCT}: 2 s"],
 )
-def test_a_known_name_is_left(redactor: TextRedactor, text: str) -> None:
+def test_a_known_name_is_not_masked(redactor: TextRedactor, text: str) -> None:
     assert redactor.redact(text) == text
 
 
@@ -30,11 +30,11 @@ def test_a_known_name_is_left(redactor: TextRedactor, text: str) -> None:
         "wrote to orders@db.example.com about cart",
     ],
 )
-def test_any_other_address_is_masked_as_ever(redactor: TextRedactor, text: str) -> None:
+def test_any_other_address_is_masked(redactor: TextRedactor, text: str) -> None:
     assert "[redacted:email" in redactor.redact(text)
 
 
-def test_a_secret_in_a_known_name_is_masked_all_the_same() -> None:
+def test_a_secret_in_a_known_name_is_masked() -> None:
     hiding = "a@s3cret-of-the-operator.example.com"
     redactor = TextRedactor(["s3cret-of-the-operator"], b"key", known=[hiding])
 

@@ -9,5 +9,5 @@ from bot.privacy.literals import forms
 
 
 @given(st.text(alphabet=st.sampled_from("aé&<>\"'#;"), min_size=6))
-def test_a_secret_is_found_as_html_writes_it(secret: str) -> None:
+def test_a_secret_is_found_in_its_html_form(secret: str) -> None:
     assert html.escape(secret).encode() in forms(secret)

@@ -18,11 +18,11 @@ def test_every_secret_of_a_kind_is_masked(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", CALM)
-def test_calm_text_of_a_kind_stays(kind: str) -> None:
+def test_harmless_text_of_a_kind_is_unchanged(kind: str) -> None:
     texts = [text for each, text in NEGATIVES if each == kind]
 
     assert [(text, REDACT(text)) for text in texts if REDACT(text) != text] == []
 
 
-def test_there_are_enough_of_each() -> None:
+def test_each_kind_has_enough_rows() -> None:
     assert min(len(POSITIVES), len(NEGATIVES)) >= 300

@@ -17,7 +17,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-def test_what_the_session_has_learned_since_is_masked_in_a_text_that_passed_before() -> None:
+def test_a_secret_found_later_is_masked_in_an_earlier_clean_text() -> None:
     with Placeholders().within("a thread"):
         before = REDACTOR.redact(f"it says {SECRET}")
         REDACTOR.redact(f"password={SECRET}")
@@ -27,12 +27,12 @@ def test_what_the_session_has_learned_since_is_masked_in_a_text_that_passed_befo
 
 
 @given(st.lists(PIECES, max_size=8).map("".join))
-def test_a_redactor_that_has_seen_much_says_the_same_as_a_new_one(text: str) -> None:
+def test_a_used_redactor_agrees_with_a_new_one(text: str) -> None:
     assert REDACTOR.redact(text) == TextRedactor([CONFIGURED], b"key").redact(text)
     assert REDACTOR.redact(text) == TextRedactor([CONFIGURED], b"key").redact(text)
 
 
-def test_the_text_longest_not_met_is_forgotten_first() -> None:
+def test_the_least_recently_used_text_is_forgotten_first() -> None:
     passed = PassedTexts(b"key")
     digests = [passed.digest(str(n).encode()) for n in range(REMEMBERED + 1)]
     for each in digests[:-1]:
@@ -45,7 +45,7 @@ def test_the_text_longest_not_met_is_forgotten_first() -> None:
     assert not passed.knows(digests[1])
 
 
-def test_a_gate_of_one_character_keeps_its_rule_from_texts_without_it() -> None:
+def test_a_rule_with_a_required_character_skips_texts_without_it() -> None:
     standing = literal_filter([("@", "%40"), ("token", "pwd"), ("</",), ("key",)])
 
     assert list(standing(b"nothing of it")) == []
@@ -53,7 +53,7 @@ def test_a_gate_of_one_character_keeps_its_rule_from_texts_without_it() -> None:
     assert list(standing(b"a PWD")) == [1]
 
 
-def test_plain_words_run_no_rule_that_has_a_gate() -> None:
+def test_plain_words_run_no_rule_with_a_required_character() -> None:
     words = b"error rate rose from 0.2% to 8.4% within 3 minutes"
 
     assert list(detector(pii=True)._gates(words)) == []

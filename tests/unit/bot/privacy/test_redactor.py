@@ -71,7 +71,7 @@ def test_operational_text_is_untouched(redactor: TextRedactor, text: str) -> Non
     assert redactor.redact(text) == text
 
 
-def test_equal_secrets_get_equal_marks_and_different_ones_do_not(redactor: TextRedactor) -> None:
+def test_equal_secrets_have_equal_placeholders(redactor: TextRedactor) -> None:
     first, second, other = redactor.redact(f"{AWS} {AWS} {AWS[:-1]}A").split(" ")
 
     assert first == second
@@ -85,14 +85,14 @@ def test_json_stays_json(redactor: TextRedactor) -> None:
 
 
 @given(st.text(max_size=300))
-def test_redacting_twice_changes_nothing_more(text: str) -> None:
+def test_redaction_is_idempotent(text: str) -> None:
     redactor = _SHARED
     once = redactor.redact(text + f" password={text} ")
 
     assert redactor.redact(once) == once
 
 
-def test_personal_data_may_be_let_through_but_secrets_may_not() -> None:
+def test_personal_data_may_be_permitted_but_secrets_may_not() -> None:
     lenient = TextRedactor([], KEY, pii=False)
 
     assert lenient.redact("ana@shop.example") == "ana@shop.example"
@@ -142,14 +142,14 @@ def test_a_configured_secret_is_found_in_every_encoding(secret: str) -> None:
     assert [e for e in encoded if MASK_PREFIX not in redact(f"seen {e} there")] == []
 
 
-def test_a_short_configured_secret_is_masked_as_a_word_only() -> None:
+def test_a_short_configured_secret_is_masked_only_as_a_word() -> None:
     redact = TextRedactor(["pears7"], KEY).redact
 
     assert redact("apples and pears7x") == "apples and pears7x"
     assert "pears7" not in redact("it is pears7.")
 
 
-def test_what_crosses_the_engines_windows_is_found(redactor: TextRedactor) -> None:
+def test_a_secret_across_the_engines_windows_is_found(redactor: TextRedactor) -> None:
     for shift in range(0, 5200, 37):
         assert GITHUB not in redactor.redact("x" * shift + " " + GITHUB + " end")
 
@@ -160,7 +160,7 @@ def test_a_secret_longer_than_a_window_is_masked_to_its_end(redactor: TextRedact
     assert "Ab1+" not in redactor.redact(f'password="{long}" and {"calm " * 900}')
 
 
-def test_text_full_of_findings_is_masked_without_looking_at_each(redactor: TextRedactor) -> None:
+def test_text_full_of_matches_is_masked_as_a_whole(redactor: TextRedactor) -> None:
     assert "a@b.co" not in redactor.redact("a@b.co " * 5000)
 
 
@@ -175,7 +175,7 @@ def test_text_full_of_findings_is_masked_without_looking_at_each(redactor: TextR
         ({"labels": {"secret": "db-credentials", "token": "expired"}}, ["labels"]),
     ],
 )
-def test_a_field_says_what_it_holds(
+def test_a_fields_name_reveals_its_content(
     redactor: TextRedactor, value: dict[str, JsonValue], kept: list[str]
 ) -> None:
     redacted = redactor.redact_value(value)
@@ -198,7 +198,7 @@ def test_people_may_read_addresses_but_no_secrets(redactor: TextRedactor) -> Non
 _SHARED = TextRedactor([], KEY)
 
 
-def test_a_secret_before_one_that_is_cut_off_is_masked(redactor: TextRedactor) -> None:
+def test_a_secret_before_a_truncated_one_is_masked(redactor: TextRedactor) -> None:
     early = [GITHUB, AWS, "aio_" + "Kq51RtYu0PmWe7Hq2Zx9LkJhGfDs", "ana.silva@shop.example"]
     text = f"{' '.join(early)} {'. ' * 5000}-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQ"
 
@@ -213,7 +213,7 @@ def test_a_value_longer_than_a_window_hides_nothing_behind_it(redactor: TextReda
 
 
 @pytest.mark.parametrize("rules", [rule_set(pii=True), rule_set(pii=False)], ids=["all", "no pii"])
-def test_rules_have_names_of_their_own(rules: RuleSet) -> None:
+def test_rules_have_unique_names(rules: RuleSet) -> None:
     names = [rule.name for rule in (*rules.windowed, *rules.documents)]
 
     assert len(names) == len(set(names))

@@ -32,7 +32,7 @@ TEXTS = st.lists(
 
 @settings(max_examples=300, deadline=None)
 @given(TEXTS, st.sampled_from([" ", "\n", " then "]), st.data())
-def test_what_is_shown_early_is_how_the_whole_begins(
+def test_text_shown_early_is_the_beginning_of_the_whole(
     parts: list[str], between: str, data: st.DataObject
 ) -> None:
     text = between.join(parts)
@@ -67,13 +67,13 @@ def test_plain_prose_is_shown_word_by_word() -> None:
         ("a\x1f", "auth-token"),
     ],
 )
-def test_a_name_waits_with_the_whole_word_that_it_stands_in(calm: str, word: str) -> None:
+def test_a_name_waits_with_the_word_that_contains_it(calm: str, word: str) -> None:
     text = f"{calm}{word} is what "
 
     assert text[: settled(text)] == calm
 
 
-def test_the_beginning_of_a_plain_word_is_shown_and_of_anything_else_not() -> None:
+def test_only_the_beginning_of_a_plain_word_is_shown() -> None:
     assert showable("Checkout fails") == "Checkout fails"
     assert showable("the key of AKIAQ3") == "the "
 
@@ -87,7 +87,7 @@ def test_the_beginning_of_a_plain_word_is_shown_and_of_anything_else_not() -> No
         'the password is "correct horse ',
     ],
 )
-def test_what_may_become_a_secret_is_held_back(text: str) -> None:
+def test_a_possible_secret_is_held_back(text: str) -> None:
     kept = text[: settled(text)]
 
     assert [w for w in ("MIIE", "bcdefgh", "4111", "correct") if w in kept] == []

@@ -30,7 +30,7 @@ async def test_a_missing_library_is_named_by_its_extra(
 
 
 @pytest.mark.parametrize("sealed", ["", "xoxb-1", "é" * 50, "(" * 1_500, "\x00", "gAAAAA=="])
-def test_what_was_never_sealed_is_broken_and_stays_as_it_is(sealed: str) -> None:
+def test_an_unsealed_value_is_broken_and_unchanged(sealed: str) -> None:
     seal = TokenSeal([KEY])
     with pytest.raises(SealBroken) as broken:
         seal.opened("T1", sealed)

@@ -32,7 +32,7 @@ def reported(text: str) -> str:
 
 
 @pytest.mark.parametrize("text", DISGUISED)
-def test_no_address_that_a_model_wrote_is_a_link(text: str) -> None:
+def test_no_address_from_a_model_is_a_link(text: str) -> None:
     shown = [line for line in reported(text).split("\n") if "evil.test" in line]
 
     assert shown
@@ -40,7 +40,7 @@ def test_no_address_that_a_model_wrote_is_a_link(text: str) -> None:
     assert "](https://evil" not in reported(text)
 
 
-def test_an_answer_is_quoted_as_it_was_written() -> None:
+def test_an_answer_is_quoted_unchanged() -> None:
     written = "**p99** of `checkout` rose to 1.2 s & stayed [E1]\n\n```\na < b && c\n```"
 
     assert "> **p99** of `checkout` rose to 1.2 s & stayed [E1]" in reported(written)

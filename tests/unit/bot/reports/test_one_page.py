@@ -35,7 +35,7 @@ def section(text: str, name: str) -> str:
     return text.partition(f"## {name}\n")[2].partition("\n## ")[0]
 
 
-def test_the_page_has_its_six_parts_in_their_order() -> None:
+def test_the_page_has_its_six_parts_in_order() -> None:
     heads = [line for line in page(turn(0, "why?", CAUSE)).split("\n") if line.startswith("## ")]
 
     assert heads == [
@@ -48,7 +48,7 @@ def test_the_page_has_its_six_parts_in_their_order() -> None:
     ]
 
 
-def test_the_cause_is_that_of_the_answer_and_its_impact_are_the_figures_there() -> None:
+def test_the_cause_is_the_answers_and_the_impact_is_its_figures() -> None:
     text = page(turn(0, "why is it slow?", CAUSE), turn(1, "thanks", "You are welcome."))
 
     assert "Most likely cause: the deploy of checkout v2 at 14:09 UTC." in section(text, "Cause")
@@ -57,7 +57,7 @@ def test_the_cause_is_that_of_the_answer_and_its_impact_are_the_figures_there() 
     assert "[E" not in text
 
 
-def test_the_state_is_the_newest_that_was_answered() -> None:
+def test_the_state_is_the_newest_answered_one() -> None:
     over = page(turn(0, "why?", CAUSE), turn(9, "is it over?", OVER))
     unasked = page(turn(0, "why?", CAUSE))
 
@@ -66,7 +66,7 @@ def test_the_state_is_the_newest_that_was_answered() -> None:
     assert "- Is it over?" in section(unasked, "Open questions")
 
 
-def test_without_a_cause_none_is_named() -> None:
+def test_a_missing_cause_is_not_invented() -> None:
     text = page(turn(0, "hi", "Hello."), turn(1, "why?", "", "failed"))
 
     assert "No answer named a cause." in section(text, "Cause")
@@ -74,7 +74,7 @@ def test_without_a_cause_none_is_named() -> None:
     assert "- No figure is on record." in section(text, "Impact")
 
 
-def test_what_was_carried_out_and_what_waits_are_kept_apart() -> None:
+def test_executed_and_waiting_actions_are_separated() -> None:
     done = proposal(
         state=ProposalState.SUCCEEDED, decided_by=UserId("U7"), decided_at=AT + timedelta(minutes=5)
     )
@@ -85,7 +85,7 @@ def test_what_was_carried_out_and_what_waits_are_kept_apart() -> None:
 
 
 @pytest.mark.parametrize("number", [1, 2, MOST_EVENTS, 200])
-def test_the_timeline_has_ten_lines_at_most_the_first_and_the_last_among_them(number: int) -> None:
+def test_the_timeline_has_at_most_ten_lines_with_the_first_and_the_last(number: int) -> None:
     lines = section(
         page(*(turn(n, f"question {n}", "answer") for n in range(number))), "Timeline in brief"
     ).strip()

@@ -91,7 +91,7 @@ def test_investigate_costs_less_than_every_tool_and_stays_small() -> None:
 REPORT = tool_report(CORE, ToolPolicy(TOOLSETS), None, {}, notes=["p.yaml:1: bad"])
 
 
-def test_what_is_reported_over_http_is_what_the_command_line_prints() -> None:
+def test_the_api_reports_the_same_tools_as_the_command_line() -> None:
     told = Tools.model_validate(REPORT.as_json()).model_dump_json()
     read = report_from_json(told.encode())
 

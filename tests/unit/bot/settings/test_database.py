@@ -16,7 +16,7 @@ AS_BEFORE = "postgresql+asyncpg://kortex:secret-pw@db.example.com/kortex"
 @pytest.mark.parametrize(
     "address", [ADDRESS, AS_BEFORE, "postgres" + ADDRESS.removeprefix("postgresql")]
 )
-def test_tls_that_is_asked_for_is_asked_for(address: str, options: str) -> None:
+def test_requested_tls_is_used(address: str, options: str) -> None:
     url = _stored(f"{address}?{options}")
     for used in (addressed(url), sa.make_url(engine_database(url))):
         assert used.drivername == "postgresql+psycopg"
@@ -26,7 +26,7 @@ def test_tls_that_is_asked_for_is_asked_for(address: str, options: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["sqlite", "sqlite+aiosqlite"])
-def test_a_file_is_meant_by_either_name(name: str) -> None:
+def test_both_names_mean_a_file(name: str) -> None:
     url = _stored(f"{name}:////var/lib/kortex.db")
     assert engine_database(url) == "sqlite:////var/lib/kortex.db"
     assert addressed(url).database == "/var/lib/kortex.db"
@@ -35,7 +35,7 @@ def test_a_file_is_meant_by_either_name(name: str) -> None:
 @pytest.mark.parametrize(
     "url", ["mysql://h/d", "sqlite://", "sqlite:///:memory:", "postgresql://h", "no"]
 )
-def test_what_is_no_address_is_refused(url: str) -> None:
+def test_an_invalid_address_is_refused(url: str) -> None:
     with pytest.raises(ValidationError, match="is not the address of a database"):
         _stored(url)
 
@@ -51,16 +51,14 @@ def test_what_is_no_address_is_refused(url: str) -> None:
         ("pgbouncer=1", "pgbouncer is true or false"),
     ],
 )
-def test_an_option_that_is_not_known_is_refused_without_the_password(
-    options: str, told: str
-) -> None:
+def test_an_unknown_option_is_refused_without_the_password(options: str, told: str) -> None:
     with pytest.raises(ValidationError) as refused:
         _stored(f"{ADDRESS}?{options}")
     assert told in str(refused.value)
     assert "secret-pw" not in str(refused.value)
 
 
-def test_pgbouncer_is_no_option_of_the_driver() -> None:
+def test_pgbouncer_is_not_an_option_of_the_driver() -> None:
     url = _stored(f"{ADDRESS}?pgbouncer=true&sslmode=require")
     assert is_behind_pgbouncer(url)
     for used in (addressed(url), sa.make_url(engine_database(url))):

@@ -53,26 +53,26 @@ def shown(*headers: str) -> Settings:
     return parse(re.sub("^# ", "", "\n".join(blocks), flags=re.MULTILINE), "e", {})
 
 
-def test_what_the_example_shows_of_a_rota_is_valid_and_whole() -> None:
+def test_the_example_of_a_rota_is_valid_and_complete() -> None:
     rota = shown("[roles.on-call.oncall]").roles["on-call"].oncall
 
     assert rota is not None
     assert rota.model_fields_set == set(type(rota).model_fields)
 
 
-def test_what_the_example_shows_of_alerts_is_valid_and_whole() -> None:
+def test_the_example_of_alerts_is_valid_and_complete() -> None:
     (rule,) = shown("[[alerts]]").alerts
 
     assert rule.model_fields_set == set(type(rule).model_fields)
 
 
-def test_what_the_example_shows_of_actions_is_valid_and_whole() -> None:
+def test_the_example_of_actions_is_valid_and_complete() -> None:
     (action,) = shown("[[actions]]").actions
 
     assert action.model_fields_set == set(type(action).model_fields)
 
 
-def test_what_the_example_shows_of_mcp_servers_is_valid_and_whole() -> None:
+def test_the_example_of_mcp_servers_is_valid_and_complete() -> None:
     servers = shown(
         "[mcp.servers.tickets]", "[mcp.servers.tickets.tools]", "[mcp.servers.runbooks]"
     ).mcp.servers

@@ -33,7 +33,7 @@ def written(signed: str = "s3cret-word", kept: str = "30") -> bytes:
     return masked_json(parse(FILE.format(signed=signed, kept=kept), "kortex.toml", {}))
 
 
-def test_it_holds_every_table_and_no_secret() -> None:
+def test_it_contains_every_table_and_no_secret() -> None:
     told = orjson.loads(written())
 
     assert told["channels"][0]["match"] == "incident-*"
@@ -45,14 +45,14 @@ def test_it_holds_every_table_and_no_secret() -> None:
 @pytest.mark.parametrize(
     ("other", "same"), [({"signed": "another-word"}, True), ({"kept": "31"}, False)]
 )
-def test_it_shows_configurations_apart_by_all_but_their_secrets(
+def test_it_distinguishes_configurations_by_everything_but_secrets(
     other: dict[str, str], same: bool
 ) -> None:
     assert (written() == written(**other)) is same
     assert written() == written()
 
 
-def test_numbers_of_any_size_tell_configurations_apart() -> None:
+def test_numbers_of_any_size_distinguish_configurations() -> None:
     def with_number(number: int) -> bytes:
         return masked_json(parse(ACTION.format(number=number), "kortex.toml", {}))
 

@@ -77,19 +77,19 @@ def test_tables_within_a_family_are_backends_by_name() -> None:
         ("[[channels]]\nmatch = 'a'\nbackends = 3", "3: channels.0.backends"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_by_its_line(text: str, refused: str) -> None:
+def test_an_ambiguous_table_is_refused_by_its_line(text: str, refused: str) -> None:
     with pytest.raises(ConfigurationError, match=re.escape(f"k.toml:{refused}")):
         parse(text, "k.toml", {})
 
 
-def test_its_secrets_are_masked_like_others() -> None:
+def test_secrets_of_a_named_backend_are_masked() -> None:
     text = TWO + "[observe.traces.eu]\nkind = 'tempo'\ntoken = 'of-traces-eu-1'"
 
     assert "of-traces-eu-1" in parse(text, "k.toml", {}).secrets()
 
 
 @pytest.mark.parametrize("backends", ["'eu'", "'default'", "{ logs = 'eu' }", "{}"])
-def test_a_channel_names_one_for_all_or_one_for_each(backends: str) -> None:
+def test_a_channel_names_one_backend_for_all_or_one_for_each(backends: str) -> None:
     channel = f"{TWO}[[channels]]\nmatch = 'a'\nbackends = {backends}"
 
     assert len(parse(channel, "k.toml", {}).channels) == 1

@@ -76,7 +76,7 @@ def wrong(text: str) -> list[str]:
         ("slack.bot_token: is empty [redacted] [policy] denies it", []),
     ],
 )
-def test_a_wrong_name_is_found(text: str, found: list[str]) -> None:
+def test_an_unknown_setting_name_is_found(text: str, found: list[str]) -> None:
     assert wrong(text) == found
 
 

@@ -16,7 +16,7 @@ def test_an_empty_file_is_the_embedded_default() -> None:
     assert settings.http.host == "127.0.0.1"
 
 
-def test_the_environment_fills_in_and_defaults_apply() -> None:
+def test_the_environment_is_substituted_and_defaults_apply() -> None:
     text = '[slack]\nbot_token = "${TOKEN}"\napi_base_url = "${BASE:-http://127.0.0.1/api/}"\n'
 
     settings = parse(text, "kortex.toml", {"TOKEN": "xoxb-1\n"})
@@ -109,7 +109,7 @@ def test_secrets_are_collected_and_never_printed() -> None:
     assert "xoxb-very-secret" not in repr(settings)
 
 
-def test_the_founders_privacy_table_is_taken() -> None:
+def test_the_documented_privacy_table_is_accepted() -> None:
     text = "[llm.privacy]\nredact_pii = true\nredact_secrets = true\nlocal_only = false\n"
     assert parse(text, "k.toml", {}).llm.privacy.redact_pii
 
@@ -140,12 +140,12 @@ LATER, EARLIER = "2027-01-02T00:00:00Z", "2026-12-19T00:00:00Z"
         ("[llm.providers.bedrock]\nregion = 'evil.com/'\n", "k.toml:2: llm.providers.bedrock."),
     ],
 )
-def test_a_rule_that_would_hold_nothing_back_is_refused(text: str, message: str) -> None:
+def test_an_empty_privacy_rule_is_refused(text: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=re.escape(message)):
         parse(text, "k.toml", {})
 
 
-def test_what_may_be_denied_frozen_and_local_is_taken() -> None:
+def test_denied_frozen_and_local_settings_are_accepted() -> None:
     text = """
 [slack]
 link_hosts = ["Grafana.example.com", "wiki"]

@@ -44,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_rules_are_actions_with_their_guards_and_masked_tokens(folder: Path) -> None:
+def test_rules_are_actions_with_guards_and_masked_tokens(folder: Path) -> None:
     settings = load(folder / "kortex.toml", {"TOKEN": "very-secret"})
 
     names = [a.name for a in settings.actions]
@@ -82,7 +82,7 @@ def test_rules_are_actions_with_their_guards_and_masked_tokens(folder: Path) -> 
         ("[[reflexes]]", "[[reflexes", "reflexes.toml: not valid TOML"),
     ],
 )
-def test_what_a_rule_may_not_say_is_refused_with_its_line(
+def test_an_invalid_rule_is_refused_with_its_line(
     folder: Path, before: str, after: str, message: str
 ) -> None:
     file = folder / "rules" / "reflexes.toml"
@@ -94,7 +94,7 @@ def test_what_a_rule_may_not_say_is_refused_with_its_line(
     assert message in str(raised.value)
 
 
-def test_a_file_that_is_not_there_is_named(folder: Path) -> None:
+def test_a_missing_file_is_named(folder: Path) -> None:
     (folder / "rules" / "reflexes.toml").unlink()
 
     with pytest.raises(ConfigurationError, match=r"reflexes\.toml: no such file"):

@@ -142,7 +142,7 @@ def _read(text: str) -> tuple[str, Settings]:
 @pytest.mark.parametrize("path", FIELDS, ids=".".join)
 @settings(max_examples=25)
 @given(value=VALUES)
-def test_a_value_is_refused_by_file_line_and_key_or_makes_sense(path: Path, value: str) -> None:
+def test_an_invalid_value_is_refused_by_file_line_and_key(path: Path, value: str) -> None:
     text = toml_of(path, value)
     line = text.count("\n")
     keys = r"(\.\d+)?\.".join(re.escape(each) for each in path)
@@ -190,7 +190,7 @@ RECORDED = {"kind": "recorded"}
 
 
 @pytest.mark.parametrize("least", [True, False], ids=["least", "most"])
-def test_with_every_value_at_its_bound_a_question_is_answered(
+def test_a_question_is_answered_with_every_value_at_its_limit(
     least: bool, tmp_path: FilePath, request: pytest.FixtureRequest
 ) -> None:
     request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
@@ -226,12 +226,12 @@ def test_with_every_value_at_its_bound_a_question_is_answered(
         ("a = " + "[" * 5_000, "k.toml: no"),
     ],
 )
-def test_what_is_named_or_nested_without_sense_is_refused(text: str, message: str) -> None:
+def test_an_invalid_name_or_nesting_is_refused(text: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=re.escape(message)):
         parse(text, "k.toml", {})
 
 
 @pytest.mark.parametrize("name", ["get_logs", "core__get_logs", "report_findings"])
-def test_a_built_in_tool_goes_by_either_name(name: str) -> None:
+def test_a_built_in_tool_is_found_by_either_name(name: str) -> None:
     found = parse(f"[llm.tools.{name}]\ntimeout = '3s'", "k.toml", {})
     assert rules.tool_timeouts(found)[name.removeprefix("core__")] == 3.0

@@ -67,11 +67,11 @@ def refused(text: str) -> str:
         ),
     ],
 )
-def test_what_would_deny_for_ever_or_keep_no_secret_is_refused(text: str, told: str) -> None:
+def test_a_permanent_denial_or_a_missing_secret_is_refused(text: str, told: str) -> None:
     assert told in refused(text)
 
 
-def test_a_key_that_is_no_key_is_not_told() -> None:
+def test_an_invalid_key_is_not_echoed() -> None:
     assert "hunter2" not in refused(SLACK.replace(KEY, "hunter2"))
 
 
@@ -98,14 +98,14 @@ def test_each_workspace_has_its_own_rules_roles_admins_and_limit() -> None:
 
 
 @pytest.mark.parametrize("name", ["general", DIRECT, "@group"])
-def test_beyond_its_rules_another_workspace_is_answered_nothing(name: str) -> None:
+def test_another_workspace_without_a_matching_rule_gets_no_answer(name: str) -> None:
     rules = live_config().channels_at(TeamId("TACME"))
     rule = channel_of(rules, name).rule
     assert (rule.answers, rule.shut, rule.confirm) == (False, True, ())
     assert channel_of(live_config().channels_at(TeamId("THOME")), name).rule.answers
 
 
-def test_a_name_that_cannot_be_read_gets_what_all_its_own_rules_allow() -> None:
+def test_an_unreadable_name_gets_what_all_its_workspaces_rules_allow() -> None:
     known = channel_of(live_config().channels_at(TeamId("TACME")), UNKNOWN).rule
     assert (known.answers, known.products, known.confirm) == (True, ("cart",), ())
     unruled = channel_of(live_config().channels_at(TeamId("TNONE")), UNKNOWN).rule
@@ -121,7 +121,7 @@ async def test_a_reload_changes_what_every_view_shows() -> None:
     assert rules.tenant_of(TeamId("TACME")) == "TACME"
 
 
-def test_a_rule_or_connection_for_every_workspace_holds_in_each() -> None:
+def test_a_rule_or_connection_for_every_workspace_applies_in_each() -> None:
     every = ChannelRule("*", workspace="*")
     at_home, at_acme = (rules_for([every], tenant)[0] for tenant in (HOME, "TACME"))
     assert (at_home, at_acme.match) == (every, "*")
@@ -137,5 +137,5 @@ def test_a_rule_or_connection_for_every_workspace_holds_in_each() -> None:
 
 
 @pytest.mark.parametrize(("team", "tenant"), [("THOME", HOME), ("@api", HOME), ("TACME", "TACME")])
-def test_our_own_teams_are_home_and_all_others_are_not(team: str, tenant: str) -> None:
+def test_only_our_own_teams_are_home(team: str, tenant: str) -> None:
     assert tenant_of(TeamId(team), TeamId("THOME")) == tenant

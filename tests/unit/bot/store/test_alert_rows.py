@@ -35,7 +35,7 @@ def row_after(*reports: tuple[int, AlertState]) -> Any:
         lambda found: st.permutations(sorted(found.items()))
     )
 )
-def test_after_its_start_the_latest_report_stands_in_any_order(
+def test_the_latest_report_after_its_start_wins_in_any_order(
     later: list[tuple[int, AlertState]],
 ) -> None:
     row = row_after((0, AlertState.FIRING), *later)
@@ -44,7 +44,7 @@ def test_after_its_start_the_latest_report_stands_in_any_order(
 
 
 @given(reports=st.lists(st.tuples(st.integers(0, 9), states), min_size=1, max_size=8))
-def test_a_report_told_again_changes_nothing_but_the_count(
+def test_a_repeated_report_changes_only_the_count(
     reports: list[tuple[int, AlertState]],
 ) -> None:
     once, twice = row_after(*reports), row_after(*reports, reports[-1])

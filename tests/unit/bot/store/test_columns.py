@@ -31,7 +31,7 @@ def test_cleaning_again_changes_nothing(text: str) -> None:
     assert clean(clean(text)) == clean(text)
 
 
-def test_what_cannot_be_stored_leaves_a_mark() -> None:
+def test_unstorable_text_leaves_a_mark() -> None:
     assert clean("a\x00b\ud800c🎉") == "a\ufffdb\ufffdc🎉"
 
 
@@ -45,7 +45,7 @@ def test_instants_keep_their_order(first: datetime, second: datetime) -> None:
     assert (to_micros(first) < to_micros(second)) == (first < second)
 
 
-def test_an_instant_of_another_zone_is_the_same_instant() -> None:
+def test_an_instant_in_another_zone_is_the_same_instant() -> None:
     at = datetime(2026, 4, 7, 16, 31, tzinfo=timezone(timedelta(hours=2)))
     assert from_micros(to_micros(at)) == datetime(2026, 4, 7, 14, 31, tzinfo=UTC)
 
@@ -76,13 +76,13 @@ def test_equal_values_have_one_text(value: dict[str, int]) -> None:
     assert orjson.loads(json_text(value)) == value
 
 
-def test_what_is_no_json_is_refused() -> None:
+def test_a_value_without_a_json_form_is_refused() -> None:
     with pytest.raises(TypeError):
         json_text({"a": object()})
 
 
 @given(STORABLE, STORABLE, STORABLE)
-def test_a_message_is_read_back_as_it_was(text: str, name: str, block: str) -> None:
+def test_a_message_is_read_back_unchanged(text: str, name: str, block: str) -> None:
     message = Message(
         Role.ASSISTANT,
         text,

@@ -26,7 +26,7 @@ OF_NOBODY = {
 }
 
 
-def test_every_table_is_covered_or_of_no_one() -> None:
+def test_every_table_is_covered_or_impersonal() -> None:
     nowhere: Database = None  # type: ignore[assignment]
     subjects = Subject(session="s"), Subject(person="p")
     records = [SubjectRecords(nowhere, each) for each in subjects]
@@ -39,6 +39,6 @@ def test_every_table_is_covered_or_of_no_one() -> None:
 
 
 @pytest.mark.parametrize(("session", "person"), [("", ""), ("s", "p")])
-def test_a_subject_is_one_of_both(session: str, person: str) -> None:
+def test_a_subject_is_a_session_or_a_person(session: str, person: str) -> None:
     with pytest.raises(ValueError, match="either"):
         Subject(session, person)

@@ -42,7 +42,7 @@ async def names(database: Database) -> list[str]:
         return list(await connection.scalars(sa.select(replicas.c.id).order_by(replicas.c.id)))
 
 
-async def test_what_a_transaction_wrote_is_there_for_everyone(
+async def test_a_committed_write_is_visible_to_everyone(
     database: Database, other: Database
 ) -> None:
     async with writing(database) as connection:
@@ -51,7 +51,7 @@ async def test_what_a_transaction_wrote_is_there_for_everyone(
     assert await names(other) == ["a"]
 
 
-async def test_an_exception_undoes_the_transaction(database: Database) -> None:
+async def test_an_exception_rolls_the_transaction_back(database: Database) -> None:
     async def broken(connection: AsyncConnection) -> None:
         await insert(connection, "a")
         raise KeyError
@@ -61,7 +61,7 @@ async def test_an_exception_undoes_the_transaction(database: Database) -> None:
     assert await names(database) == []
 
 
-async def test_a_cancelled_transaction_is_undone_and_blocks_no_one(database: Database) -> None:
+async def test_a_cancelled_transaction_is_rolled_back_and_blocks_no_one(database: Database) -> None:
     inside = asyncio.Event()
 
     async def hang() -> None:
@@ -93,7 +93,7 @@ async def insert_slowly(connection: AsyncConnection, begun: asyncio.Event) -> No
     await connection.execute(sa.text(SLOW[connection.dialect.name]))
 
 
-async def test_a_caller_leaves_in_the_middle_of_a_statement_and_its_transaction_is_undone(
+async def test_a_transaction_cancelled_during_a_statement_is_rolled_back(
     database: Database,
 ) -> None:
     begun = asyncio.Event()
@@ -109,7 +109,7 @@ async def test_a_caller_leaves_in_the_middle_of_a_statement_and_its_transaction_
     assert await names(database) == ["a", "b", "c"]
 
 
-async def test_a_read_that_is_cancelled_leaves_the_pool_usable(database: Database) -> None:
+async def test_a_cancelled_read_leaves_the_pool_usable(database: Database) -> None:
     async def slowly(connection: AsyncConnection) -> None:
         begun.set()
         await connection.execute(sa.text(SLOW[connection.dialect.name]))
@@ -126,7 +126,7 @@ async def test_a_read_that_is_cancelled_leaves_the_pool_usable(database: Databas
             group.create_task(names(database))
 
 
-async def test_a_commit_that_has_begun_completes_when_its_caller_is_cancelled(
+async def test_a_started_commit_completes_when_its_caller_is_cancelled(
     database: Database,
 ) -> None:
     task = asyncio.create_task(database.transact(partial(insert, name="a")))
@@ -136,7 +136,7 @@ async def test_a_commit_that_has_begun_completes_when_its_caller_is_cancelled(
     assert await names(database) == ["a"]
 
 
-async def test_a_commit_of_a_held_connection_completes_as_well(database: Database) -> None:
+async def test_a_started_commit_of_a_held_connection_completes(database: Database) -> None:
     async def hold() -> None:
         async with writing(database) as connection:
             await insert(connection, "a")
@@ -148,7 +148,7 @@ async def test_a_commit_of_a_held_connection_completes_as_well(database: Databas
     assert await names(database) == ["a"]
 
 
-async def test_a_cancellation_that_a_library_swallowed_still_undoes_the_transaction(
+async def test_a_cancellation_swallowed_by_a_library_still_rolls_back(
     database: Database,
 ) -> None:
     inside = asyncio.Event()
@@ -167,7 +167,7 @@ async def test_a_cancellation_that_a_library_swallowed_still_undoes_the_transact
     assert await names(database) == []
 
 
-async def test_a_statement_that_takes_too_long_holds_up_no_one(
+async def test_a_slow_statement_delays_no_one(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as impatient:
@@ -180,7 +180,7 @@ async def test_a_statement_that_takes_too_long_holds_up_no_one(
     assert await names(database) == ["a"]
 
 
-async def test_writers_that_wait_may_be_cancelled(database: Database) -> None:
+async def test_waiting_writers_may_be_cancelled(database: Database) -> None:
     async def write(name: str) -> None:
         async with writing(database) as connection:
             await insert(connection, name)
@@ -242,7 +242,7 @@ async def test_text_is_ordered_by_code_point_on_both(database: Database) -> None
     assert await names(database) == ["B", "a-2", "a.1", "a1", "b", "é"]
 
 
-async def test_a_violated_constraint_is_a_bug_not_an_outage(database: Database) -> None:
+async def test_a_violated_constraint_is_a_bug_and_not_an_outage(database: Database) -> None:
     async def twice(connection: AsyncConnection) -> None:
         await insert(connection, "a")
         await insert(connection, "a")
@@ -267,7 +267,7 @@ async def test_a_commit_that_fails_leaves_no_transaction_open(sqlite_url: str) -
     await opened.close()
 
 
-async def test_errors_do_not_repeat_the_values(database: Database) -> None:
+async def test_errors_do_not_contain_the_values(database: Database) -> None:
     with pytest.raises(sa.exc.IntegrityError) as raised:
         async with writing(database) as connection:
             await connection.execute(
@@ -309,19 +309,19 @@ async def test_another_kind_of_database_is_refused(url: str) -> None:
         await Database.open(url)
 
 
-async def test_a_folder_that_is_not_there_is_an_outage(tmp_path: Path) -> None:
+async def test_a_missing_folder_is_an_outage(tmp_path: Path) -> None:
     with pytest.raises(StorageUnavailable, match="unable to open"):
         await Database.open(f"sqlite+aiosqlite:///{tmp_path / 'no' / 'x.db'}")
 
 
-async def test_a_file_that_is_no_database_is_an_outage(tmp_path: Path) -> None:
+async def test_a_file_that_is_not_a_database_is_an_outage(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     path.write_text("no database " * 100)
     with pytest.raises(StorageUnavailable, match="not a database"):
         await Database.open(f"sqlite+aiosqlite:///{path}")
 
 
-async def test_sqlite_logs_ahead_and_syncs_every_commit(sqlite_url: str) -> None:
+async def test_sqlite_uses_a_write_ahead_log_and_syncs_every_commit(sqlite_url: str) -> None:
     opened = await Database.open(sqlite_url)
     async with writing(opened) as connection:
         pragmas = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
@@ -386,7 +386,7 @@ async def beat_and_insert(connection: AsyncConnection, name: str) -> None:
     await connection.execute(replicas.update().where(replicas.c.id == "a").values(beat=NOW))
 
 
-async def test_a_transaction_that_no_one_waits_for_any_more_leaves_nothing(
+async def test_an_abandoned_transaction_leaves_nothing(
     database: Database, other: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await database.transact(partial(insert, name="a"))
@@ -403,7 +403,7 @@ async def test_a_transaction_that_no_one_waits_for_any_more_leaves_nothing(
     assert await names(database) == ["a", "b"]
 
 
-async def test_a_cancelled_transaction_that_waits_for_its_turn_is_never_run(
+async def test_a_cancelled_queued_transaction_is_never_run(
     sqlite_url: str,
 ) -> None:
     opened, other = await Database.open(sqlite_url), await Database.open(sqlite_url)
@@ -426,14 +426,14 @@ async def test_a_cancelled_transaction_that_waits_for_its_turn_is_never_run(
     await other.close()
 
 
-async def test_a_server_that_is_not_there_is_lost(tmp_path: Path) -> None:
+async def test_an_unreachable_server_is_a_lost_connection(tmp_path: Path) -> None:
     nowhere = await Database.open(NOWHERE)
     with pytest.raises(ConnectionLost, match="cannot be reached"):
         await nowhere.ping()
     await nowhere.close()
 
 
-async def test_a_lost_connection_is_tried_again_where_that_is_safe(postgres_url: str) -> None:
+async def test_a_lost_connection_is_retried_where_that_is_safe(postgres_url: str) -> None:
     opened = await Database.open(postgres_url)
     calls = []
 
@@ -449,7 +449,7 @@ async def test_a_lost_connection_is_tried_again_where_that_is_safe(postgres_url:
     await opened.close()
 
 
-async def test_connections_that_died_in_the_pool_do_no_harm(postgres_url: str) -> None:
+async def test_connections_that_died_in_the_pool_are_harmless(postgres_url: str) -> None:
     opened = await Database.open(postgres_url)
 
     async def count(connection: AsyncConnection) -> int | None:
@@ -466,7 +466,7 @@ async def test_connections_that_died_in_the_pool_do_no_harm(postgres_url: str) -
     await opened.close()
 
 
-async def test_a_lost_connection_is_named_where_nothing_may_be_repeated(
+async def test_a_lost_connection_is_reported_where_no_retry_is_safe(
     postgres_url: str,
 ) -> None:
     opened = await Database.open(postgres_url, patience_s=())
@@ -484,7 +484,7 @@ async def test_a_lost_connection_is_named_where_nothing_may_be_repeated(
     await opened.close()
 
 
-async def test_a_transaction_that_stands_still_is_ended_and_frees_its_locks(
+async def test_an_idle_transaction_is_ended_and_frees_its_locks(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.store.engines.IDLE_IN_TRANSACTION_S", 0.1)
@@ -507,7 +507,7 @@ async def test_a_transaction_that_stands_still_is_ended_and_frees_its_locks(
     await successor.close()
 
 
-async def test_the_workflow_engine_is_ended_there_too(postgres_url: str) -> None:
+async def test_the_workflow_engines_idle_transaction_is_ended_too(postgres_url: str) -> None:
     url = rules.engine_database(postgres_url)
     opened = create_async_engine(url)
     async with opened.connect() as connection:
@@ -516,7 +516,7 @@ async def test_the_workflow_engine_is_ended_there_too(postgres_url: str) -> None
     assert shown == "6s"
 
 
-async def test_patience_ends() -> None:
+async def test_retries_end() -> None:
     nowhere = await Database.open(NOWHERE, patience_s=(0.0, 0.0, 0.0))
     calls = []
 

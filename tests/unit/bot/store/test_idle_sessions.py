@@ -15,7 +15,7 @@ from tests.held_connection import reading
 __all__ = ["database", "database_url"]
 
 
-async def test_an_idle_session_is_closed_once_and_opened_by_anyone_who_returns(
+async def test_an_idle_session_is_closed_once_and_reopened_by_the_next_message(
     database: Database,
 ) -> None:
     sessions = StoredSessions(database, timedelta(hours=1))

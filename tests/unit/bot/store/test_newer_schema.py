@@ -55,7 +55,7 @@ def _reads_scripts(_nothing_blocks_the_loop: BlockBuster) -> None:
 
 
 @pytest.mark.parametrize("contracts", [(False,), (False, False)])
-async def test_an_expanded_schema_serves_the_version_before(
+async def test_an_expanded_schema_serves_the_previous_version(
     empty_url: str, tmp_path: Path, contracts: tuple[bool, ...]
 ) -> None:
     await schema.migrate(empty_url)
@@ -69,7 +69,7 @@ async def test_an_expanded_schema_serves_the_version_before(
 
 
 @pytest.mark.parametrize("contracts", [(True,), (False, True), (True, False)])
-async def test_a_contracted_schema_does_not_and_says_what_to_start(
+async def test_a_contracted_schema_is_refused_with_the_version_to_start(
     empty_url: str, tmp_path: Path, contracts: tuple[bool, ...]
 ) -> None:
     await migrated_by_newer(empty_url, tmp_path, *contracts)
@@ -82,7 +82,7 @@ async def test_a_contracted_schema_does_not_and_says_what_to_start(
         await schema.migrate(empty_url)
 
 
-async def test_another_persons_migrations_serve_no_one(empty_url: str) -> None:
+async def test_foreign_migrations_serve_no_version(empty_url: str) -> None:
     database = await Database.open(empty_url)
     async with writing(database) as connection:
         await connection.execute(sa.text("CREATE TABLE alembic_version (version_num TEXT)"))
@@ -94,7 +94,7 @@ async def test_another_persons_migrations_serve_no_one(empty_url: str) -> None:
 
 
 @pytest.mark.parametrize(("contracts", "status"), [(False, 200), (True, 503)])
-async def test_readiness_shows_an_expanded_schema_from_a_contracted_one(
+async def test_readiness_distinguishes_an_expanded_from_a_contracted_schema(
     empty_url: str, tmp_path: Path, contracts: bool, status: int
 ) -> None:
     await migrated_by_newer(empty_url, tmp_path, contracts)
@@ -108,7 +108,7 @@ async def test_readiness_shows_an_expanded_schema_from_a_contracted_one(
     assert (ready.status, said["ok"]) == (status, not contracts)
 
 
-async def test_the_version_before_starts_again_on_an_expanded_schema(
+async def test_the_previous_version_restarts_on_an_expanded_schema(
     empty_url: str, tmp_path: Path
 ) -> None:
     await migrated_by_newer(empty_url, tmp_path, False)
@@ -118,7 +118,9 @@ async def test_the_version_before_starts_again_on_an_expanded_schema(
         assert await stores.trail.newest() is None
 
 
-async def test_it_does_not_start_on_a_contracted_one(empty_url: str, tmp_path: Path) -> None:
+async def test_the_previous_version_does_not_start_on_a_contracted_schema(
+    empty_url: str, tmp_path: Path
+) -> None:
     await migrated_by_newer(empty_url, tmp_path, True)
     async with AsyncExitStack() as stack:
         settings = Settings.model_validate({"database": {"url": empty_url}})
@@ -130,7 +132,7 @@ async def test_it_does_not_start_on_a_contracted_one(empty_url: str, tmp_path: P
     ("contracts", "code", "words"),
     [(False, 0, "this version works with it"), (True, 2, "start the newer version")],
 )
-async def test_kortex_migrate_of_the_version_before_is_a_sentence(
+async def test_kortex_migrate_of_the_previous_version_prints_a_message(
     empty_url: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -153,7 +155,7 @@ async def test_kortex_migrate_of_the_version_before_is_a_sentence(
     assert "Traceback" not in told.out + told.err
 
 
-async def test_a_migration_does_not_keep_others_waiting_behind_a_dump(
+async def test_a_migration_does_not_block_other_sessions_behind_a_dump(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(schema, "LOCK_WAIT_S", 0.05)

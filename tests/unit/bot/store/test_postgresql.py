@@ -68,7 +68,7 @@ async def until(database: Database, question: str, wanted: int) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_who_is_cancelled_while_it_waits_for_a_row_lets_go_of_its_own_rows(
+async def test_a_caller_cancelled_while_it_waits_for_a_row_releases_its_rows(
     database: Database, other: Database
 ) -> None:
     async with writing(other) as holding:
@@ -90,7 +90,7 @@ SLOW_COMMIT = (
 )
 
 
-async def test_a_commit_that_the_server_is_working_on_completes_when_its_caller_is_cancelled(
+async def test_a_commit_in_progress_completes_when_its_caller_is_cancelled(
     database: Database, other: Database
 ) -> None:
     async with writing(database) as connection:
@@ -107,7 +107,7 @@ async def test_a_commit_that_the_server_is_working_on_completes_when_its_caller_
         assert list(found) == ["1", None]
 
 
-async def test_who_takes_too_long_is_told_so_and_holds_up_no_one_after(
+async def test_a_slow_transaction_fails_and_delays_no_later_one(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await database.transact(partial(touch, names=("a",)))
@@ -120,7 +120,7 @@ async def test_who_takes_too_long_is_told_so_and_holds_up_no_one_after(
     await until(database, SLEEPING, 0)
 
 
-async def test_who_leaves_a_frozen_server_stops_no_one_else(database: Database) -> None:
+async def test_a_caller_that_leaves_a_frozen_server_blocks_no_other(database: Database) -> None:
     waiting = asyncio.create_task(database.transact(partial(sleep, seconds=60.0)))
     await until(database, SLEEPING, 1)
     server = int((postgres_server().home / "postmaster.pid").read_text().split()[0])
@@ -138,7 +138,7 @@ async def test_who_leaves_a_frozen_server_stops_no_one_else(database: Database) 
     await until(database, SLEEPING, 0)  # it was asked to stop all the same
 
 
-async def test_closing_waits_for_no_statement_for_long(
+async def test_closing_waits_only_briefly_for_statements(
     database: Database, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.store.database.CLOSE_S", 0.3)
@@ -156,7 +156,7 @@ async def test_closing_waits_for_no_statement_for_long(
     await until(database, SLEEPING, 0)
 
 
-async def test_one_lost_connection_is_the_loss_of_all_that_are_as_old(
+async def test_one_lost_connection_discards_all_of_its_age(
     postgres_url: str,
 ) -> None:
     opened = await Database.open(postgres_url, patience_s=())
@@ -171,7 +171,7 @@ async def test_one_lost_connection_is_the_loss_of_all_that_are_as_old(
     await opened.close()
 
 
-async def test_a_transaction_whose_connection_is_lost_at_its_commit_is_named_so(
+async def test_a_connection_lost_at_its_commit_is_reported_as_that(
     postgres_url: str,
 ) -> None:
     opened = await Database.open(postgres_url, patience_s=())
@@ -185,7 +185,7 @@ async def test_a_transaction_whose_connection_is_lost_at_its_commit_is_named_so(
     await opened.close()
 
 
-async def test_a_server_that_is_not_there_is_named_without_the_password() -> None:
+async def test_an_unreachable_server_is_named_without_the_password() -> None:
     nowhere = await Database.open(
         "postgresql+asyncpg://kortex:secret-pw@127.0.0.1:9/none", patience_s=()
     )
@@ -200,7 +200,7 @@ def started(n: int) -> AuditEvent:
     return AuditEvent(AuditKind.STARTED, f"{n}", {}, key=f"{n}")
 
 
-async def test_rows_of_the_trail_and_what_follows_them_are_written_together(
+async def test_audit_rows_and_later_statements_are_written_together(
     database: Database,
 ) -> None:
     async def work(connection: AsyncConnection) -> tuple[Sequence[int], int, Sequence[int]]:
@@ -217,7 +217,7 @@ async def test_rows_of_the_trail_and_what_follows_them_are_written_together(
     assert sorted(map(int, found)) == list(range(21))
 
 
-async def test_a_row_of_the_trail_that_is_refused_undoes_what_went_before(
+async def test_a_refused_audit_row_rolls_back_the_earlier_writes(
     database: Database,
 ) -> None:
     async def work(connection: AsyncConnection) -> None:
@@ -233,7 +233,7 @@ async def test_a_row_of_the_trail_that_is_refused_undoes_what_went_before(
     await database.transact(partial(touch, names=("a",)))
 
 
-async def test_a_lost_connection_is_reported_once_and_by_anyone_who_asked(
+async def test_a_lost_connection_is_logged_once_for_all_callers(
     postgres_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     opened = await Database.open(postgres_url, patience_s=())
@@ -271,7 +271,7 @@ async def cut(connection: AsyncConnection) -> None:
     ],
     ids=["sent", "prepared", "written", "read"],
 )
-async def test_a_connection_that_is_cut_is_lost_whatever_was_asked_of_it(
+async def test_a_cut_connection_is_lost_for_any_statement(
     database: Database, asked: Callable[[AsyncConnection], Coroutine[Any, Any, object]]
 ) -> None:
     async def work(connection: AsyncConnection) -> None:
@@ -285,7 +285,7 @@ async def test_a_connection_that_is_cut_is_lost_whatever_was_asked_of_it(
     await database.transact(partial(touch, names=("a",)))
 
 
-async def test_a_connection_that_is_cut_before_the_commit_is_lost(database: Database) -> None:
+async def test_a_connection_cut_before_the_commit_is_lost(database: Database) -> None:
     async def work(connection: AsyncConnection) -> None:
         await append_audits(connection, [started(1)])
         await cut(connection)
@@ -296,7 +296,7 @@ async def test_a_connection_that_is_cut_before_the_commit_is_lost(database: Data
 
 
 @pytest.mark.parametrize(("option", "idle_s"), [("", "60"), ("&keepalives_idle=5", "5")])
-async def test_a_connection_that_no_one_uses_is_kept_from_being_forgotten(
+async def test_an_idle_connection_is_kept_alive(
     postgres_url: str, option: str, idle_s: str
 ) -> None:
     opened = await Database.open(postgres_url + option)

@@ -16,7 +16,7 @@ def test_a_checkout_uses_its_own_migrations() -> None:
     assert schema.scripts_folder() == Path(__file__).parents[4] / "migrations"
 
 
-def test_an_installed_package_uses_those_it_carries_not_a_strangers(
+def test_an_installed_package_uses_its_own_migrations(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "migrations" / "versions").mkdir(parents=True)  # some other distribution's

@@ -42,7 +42,7 @@ def test_a_record_is_one_line_of_json_with_its_fields(written: io.StringIO) -> N
     assert record["timestamp"].endswith("Z")
 
 
-def test_the_session_of_a_turn_can_be_read_and_a_secret_in_its_place_not(
+def test_a_turns_session_is_logged_and_a_secret_in_its_place_is_not(
     written: io.StringIO,
 ) -> None:
     session = "session:T0KORTEX01:C0PAYMENTS:1795404185.039481"
@@ -63,7 +63,7 @@ def test_the_session_of_a_turn_can_be_read_and_a_secret_in_its_place_not(
         "\ud800 half a pair",
     ],
 )
-def test_what_people_write_cannot_forge_a_record(written: io.StringIO, text: str) -> None:
+def test_user_text_cannot_forge_a_record(written: io.StringIO, text: str) -> None:
     structlog.get_logger("kortex").info("asked", text=text)
 
     (record,) = records(written)
@@ -81,7 +81,7 @@ def test_what_people_write_cannot_forge_a_record(written: io.StringIO, text: str
     ],
     ids=["field", "event", "traceback", "library", "library traceback"],
 )
-def test_a_secret_is_masked_wherever_it_stands(written: io.StringIO, log: Any) -> None:
+def test_a_secret_is_masked_in_every_part_of_a_record(written: io.StringIO, log: Any) -> None:
     log()
 
     (record,) = records(written)
@@ -90,13 +90,13 @@ def test_a_secret_is_masked_wherever_it_stands(written: io.StringIO, log: Any) -
 
 
 @pytest.mark.parametrize("name", ["slack_bolt", "slack_sdk.web", "aiohttp.access", "httpx", "dbos"])
-def test_libraries_that_write_whole_payloads_are_quiet(written: io.StringIO, name: str) -> None:
+def test_libraries_that_log_payloads_are_silenced(written: io.StringIO, name: str) -> None:
     logging.getLogger(name).warning("payload %s", TOKEN)
 
     assert written.getvalue() == ""
 
 
-def test_a_record_that_cannot_be_redacted_is_not_written() -> None:
+def test_an_unredactable_record_is_not_written() -> None:
     broken = FakeRedactor(fails=True)
 
     assert logs._Redacting(broken)(None, "", {"event": TOKEN}) == (
@@ -104,7 +104,7 @@ def test_a_record_that_cannot_be_redacted_is_not_written() -> None:
     )
 
 
-def test_without_a_redactor_nothing_but_the_events_name_is_written() -> None:
+def test_without_a_redactor_only_the_events_name_is_written() -> None:
     line = logs._Redacting(None)(None, "", {"event": "started", "level": "info", "token": TOKEN})
 
     assert json.loads(line) == {"event": "started", "level": "info"}
@@ -117,7 +117,7 @@ class Broken(io.StringIO):
         raise BrokenPipeError(32, "Broken pipe")
 
 
-def test_a_record_that_cannot_be_written_breaks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unwritable_record_breaks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with captured_log(SETTINGS):
         monkeypatch.setattr("sys.stderr", Broken())
         logs.configure(FakeRedactor())
@@ -125,7 +125,7 @@ def test_a_record_that_cannot_be_written_breaks_nothing(monkeypatch: pytest.Monk
         logging.getLogger("a.library").warning("careful")
 
 
-def test_the_workflow_library_writes_through_our_redactor_alone(
+def test_the_workflow_library_logs_only_through_our_redactor(
     written: io.StringIO, capsys: pytest.CaptureFixture[str]
 ) -> None:
     init_logger()  # as its first start does
@@ -139,7 +139,7 @@ def test_the_workflow_library_writes_through_our_redactor_alone(
     assert "__dbos_console_log_handler__" not in names
 
 
-def test_a_log_whose_reader_closed_it_breaks_no_one_who_writes(written: io.StringIO) -> None:
+def test_a_closed_log_stream_breaks_no_writer(written: io.StringIO) -> None:
     kept = written.getvalue
     written.close()
 

@@ -53,7 +53,7 @@ def _arrives(signals: Signals, *numbers: signal.Signals) -> None:
         signals._on(number, None)
 
 
-async def test_what_came_before_the_loop_is_not_lost() -> None:
+async def test_a_signal_before_the_loop_is_not_lost() -> None:
     signals = Signals()
     _arrives(signals, signal.SIGHUP, signal.SIGTERM)
     attention = Attention(signals)
@@ -61,7 +61,7 @@ async def test_what_came_before_the_loop_is_not_lost() -> None:
         pytest.fail("it started")
 
 
-async def test_a_stop_while_it_starts_closes_what_was_open() -> None:
+async def test_a_stop_during_the_start_closes_what_was_opened() -> None:
     signals, begun, closed = Signals(), asyncio.Event(), asyncio.Event()
     attention = Attention(signals)
 
@@ -83,7 +83,7 @@ async def test_a_stop_while_it_starts_closes_what_was_open() -> None:
     assert closed.is_set()
 
 
-async def test_another_persons_cancellation_is_no_stop() -> None:
+async def test_an_unrelated_cancellation_is_not_a_stop() -> None:
     attention, begun = Attention(Signals()), asyncio.Event()
 
     async def start() -> None:
@@ -110,7 +110,7 @@ async def test_a_stop_after_the_start_cancels_nothing() -> None:
     assert not attention.reload.is_set()
 
 
-async def test_a_hangup_reloads_while_it_serves_and_not_while_it_stops() -> None:
+async def test_a_hangup_reloads_while_serving_and_not_while_stopping() -> None:
     signals = Signals()
     attention = Attention(signals)
     with attention.paid():
@@ -123,7 +123,7 @@ async def test_a_hangup_reloads_while_it_serves_and_not_while_it_stops() -> None
         assert not attention.reload.is_set()
 
 
-async def test_a_closed_terminal_stops_what_it_started() -> None:
+async def test_a_closed_terminal_stops_its_process() -> None:
     signals = Signals(hangup_stops=True)
     attention = Attention(signals)
     with attention.paid():

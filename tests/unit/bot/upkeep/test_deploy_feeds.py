@@ -67,7 +67,7 @@ async def test_a_start_does_not_wait_for_other_systems(sweeping: Sweeping) -> No
     assert sweeping.feed.back == []
 
 
-async def test_the_first_look_reaches_a_day_back_and_the_next_ones_an_hour(
+async def test_the_first_poll_covers_a_day_and_later_ones_an_hour(
     sweeping: Sweeping,
 ) -> None:
     for added in (1, 0, 0):
@@ -76,7 +76,7 @@ async def test_the_first_look_reaches_a_day_back_and_the_next_ones_an_hour(
     assert sweeping.feed.back == [FIRST_LOOK, LOOK, LOOK]
 
 
-async def test_it_is_asked_soon_after_the_start_and_then_every_so_often(sweeping: Sweeping) -> None:
+async def test_feeds_are_polled_soon_after_the_start_and_then_regularly(sweeping: Sweeping) -> None:
     for _ in range(13):
         await sweeping.sweep.run()
         sweeping.seconds += TICK_S
@@ -84,7 +84,7 @@ async def test_it_is_asked_soon_after_the_start_and_then_every_so_often(sweeping
     assert len(sweeping.feed.back) == 1 + 2  # at 1, 61 and 121 s
 
 
-async def test_the_log_says_how_many_entries_of_a_feed_could_not_be_read(
+async def test_the_log_says_how_many_entries_of_a_feed_were_unreadable(
     sweeping: Sweeping,
 ) -> None:
     sweeping.feed.unread = 2
@@ -93,7 +93,7 @@ async def test_the_log_says_how_many_entries_of_a_feed_could_not_be_read(
     assert [(one["feed"], one["count"]) for one in logged] == [("github", 2)]
 
 
-async def test_unread_entries_count_for_a_day_though_later_looks_do_not_reach_so_far(
+async def test_unreadable_entries_count_for_a_day(
     sweeping: Sweeping,
 ) -> None:
     counts = []
@@ -107,7 +107,7 @@ async def test_unread_entries_count_for_a_day_though_later_looks_do_not_reach_so
     assert counts == [2, 2, 3, 3, 3, 0]
 
 
-async def test_a_feed_that_fails_counts_until_it_answers(sweeping: Sweeping) -> None:
+async def test_a_failing_feed_counts_until_it_answers(sweeping: Sweeping) -> None:
     sweeping.feed.unread, failing = 1, []
     for failure in (None, Unreachable("gone"), TimeoutError(), None):
         sweeping.feed.fails = failure
@@ -119,7 +119,7 @@ async def test_a_feed_that_fails_counts_until_it_answers(sweeping: Sweeping) -> 
 
 
 @pytest.mark.parametrize("hours", [-3, 2, 30])
-async def test_what_was_deployed_while_no_one_asked_is_asked_for(
+async def test_deploys_during_a_pause_are_requested_afterwards(
     sweeping: Sweeping, hours: int
 ) -> None:
     await sweeping.sweep.run()
@@ -143,7 +143,7 @@ async def test_what_was_deployed_while_no_one_asked_is_asked_for(
         (RateLimited("never", retry_after_s=1e9), 900.0),
     ],
 )
-async def test_what_is_not_answered_is_asked_for_later_and_reaches_back_a_day(
+async def test_a_failed_poll_is_repeated_later_and_covers_a_day(
     sweeping: Sweeping, failure: Exception, pause_s: float
 ) -> None:
     await sweeping.sweep.run()
@@ -161,7 +161,7 @@ async def test_what_is_not_answered_is_asked_for_later_and_reaches_back_a_day(
     assert sweeping.feed.back[2:] == [FIRST_LOOK]
 
 
-async def test_pauses_grow_and_end_at_a_quarter_of_an_hour(sweeping: Sweeping) -> None:
+async def test_pauses_grow_to_a_quarter_of_an_hour(sweeping: Sweeping) -> None:
     failure: AdapterError = Unreachable("gone")
     sweeping.feed.fails = failure
     for _ in range(200):
@@ -181,7 +181,7 @@ async def test_pauses_grow_and_end_at_a_quarter_of_an_hour(sweeping: Sweeping) -
         (Refused("too often", retry_after_s=300.0), [1, 0], [1, 1]),
     ],
 )
-async def test_one_that_is_gone_hides_no_other_and_one_address_that_is_away_is_asked_once(
+async def test_a_failing_feed_hides_no_other_and_each_address_is_tried_once(
     failure: AdapterError, asked_now: list[int], asked_next: list[int]
 ) -> None:
     gone, there = Sweeping(), Sweeping()

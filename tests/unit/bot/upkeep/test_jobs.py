@@ -34,7 +34,7 @@ class Ran:
         raise ValueError("a bug in a job")
 
 
-async def test_every_job_runs_once_before_anything_else_and_in_order() -> None:
+async def test_every_job_runs_once_at_first_and_in_order() -> None:
     ran: list[str] = []
 
     async def first() -> None:
@@ -47,7 +47,7 @@ async def test_every_job_runs_once_before_anything_else_and_in_order() -> None:
         assert ran == ["first", "second"]
 
 
-async def test_a_job_that_breaks_runs_again_and_stops_no_other() -> None:
+async def test_a_failing_job_runs_again_and_stops_no_other() -> None:
     ran = Ran()
     async with jobs.running({"bad": Job(0.01, ran.badly), "good": Job(0.01, ran.well)}, uncounted):
         async with asyncio.timeout(5):
@@ -75,7 +75,7 @@ async def test_a_slow_job_never_runs_twice_at_once() -> None:
     assert most == 1
 
 
-async def test_what_passes_while_a_job_runs_is_left_out() -> None:
+async def test_a_run_that_is_due_during_a_run_is_skipped() -> None:
     begun: list[float] = []
     enough = asyncio.Event()
     now = asyncio.get_running_loop().time
@@ -93,7 +93,7 @@ async def test_what_passes_while_a_job_runs_is_left_out() -> None:
     assert [round((at - start) / 0.1) for at in begun[1:]] == [1, 4, 5]
 
 
-async def test_what_the_context_raises_stays_as_it_is() -> None:
+async def test_an_exception_of_the_context_is_raised_unchanged() -> None:
     with pytest.raises(LookupError, match="not there"):
         async with jobs.running({"any": Job(60.0, Ran().well)}, uncounted):
             raise LookupError("not there")
@@ -110,7 +110,7 @@ async def test_nothing_runs_after_the_end() -> None:
 
 
 @pytest.mark.parametrize("raised", [ValueError, OSError, TimeoutError])
-async def test_a_first_run_that_breaks_does_not_end_the_start(raised: type[Exception]) -> None:
+async def test_a_failing_first_run_does_not_stop_the_start(raised: type[Exception]) -> None:
     async def breaks() -> None:
         raise raised("not now")
 
@@ -118,7 +118,7 @@ async def test_a_first_run_that_breaks_does_not_end_the_start(raised: type[Excep
         pass
 
 
-async def test_a_job_that_the_end_meets_under_way_ends_without_an_error(
+async def test_a_job_running_at_the_end_ends_without_an_error(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     begun, first = asyncio.Event(), asyncio.Event()
@@ -143,7 +143,7 @@ async def test_a_job_that_the_end_meets_under_way_ends_without_an_error(
     assert caplog.text == ""
 
 
-async def test_a_run_that_is_almost_done_at_the_end_is_waited_for() -> None:
+async def test_an_almost_finished_run_is_waited_for_at_the_end() -> None:
     begun, first = asyncio.Event(), asyncio.Event()
     done: list[str] = []
 
@@ -161,7 +161,7 @@ async def test_a_run_that_is_almost_done_at_the_end_is_waited_for() -> None:
     assert done == ["short"]
 
 
-async def test_a_job_with_a_first_run_of_its_own_is_not_waited_for_by_the_start() -> None:
+async def test_a_job_with_its_own_first_run_does_not_delay_the_start() -> None:
     ran = asyncio.Event()
 
     async def later() -> None:
@@ -193,7 +193,7 @@ async def test_a_run_past_its_deadline_is_cancelled_counted_and_logged() -> None
     ]
 
 
-async def test_a_job_that_breaks_is_counted_by_its_name() -> None:
+async def test_a_failing_job_is_counted_by_its_name() -> None:
     failed: list[str] = []
     async with jobs.running({"bad": Job(60.0, Ran().badly)}, failed.append):
         pass
@@ -201,7 +201,7 @@ async def test_a_job_that_breaks_is_counted_by_its_name() -> None:
     assert failed == ["bad"]
 
 
-async def test_a_wall_clock_that_is_set_back_does_not_stop_the_jobs(
+async def test_a_wall_clock_set_back_does_not_stop_the_jobs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(jobs, "CLOCK_CHECK_S", 0.01)

@@ -11,7 +11,7 @@ from bot.upkeep.jobs import Job
 from tests.unit.bot.upkeep.test_jobs import uncounted
 
 
-async def test_a_database_that_is_away_is_two_lines_whatever_misses_it_and_no_traceback() -> None:
+async def test_a_database_outage_is_logged_in_two_lines_without_a_traceback() -> None:
     outcomes: dict[str, list[Exception | None]] = {
         "tickets": [StorageUnavailable("refused")] * 3 + [None, None],
         "cards": [None, StorageUnavailable("refused"), StorageUnavailable("refused"), None],

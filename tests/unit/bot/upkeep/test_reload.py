@@ -89,7 +89,7 @@ def started_from(file: Path) -> Running:
     return Running(file, live_config, reload, trail)
 
 
-async def test_what_may_change_is_in_force_at_once_and_is_a_row(running: Running) -> None:
+async def test_a_reloadable_change_applies_at_once_and_is_audited(running: Running) -> None:
     running.edit('users = ["U1"]', 'users = ["U2"]')
     running.edit("Roll back", "Roll it back")
     running.edit("incident-*", "inc-*")
@@ -116,7 +116,7 @@ async def test_what_may_change_is_in_force_at_once_and_is_a_row(running: Running
         ("first-token", "second-token", "has a new secret; restart Kortex to use it"),
     ],
 )
-async def test_a_file_that_cannot_be_used_changes_nothing_and_the_refusal_is_a_row(
+async def test_an_unusable_file_changes_nothing_and_the_refusal_is_audited(
     running: Running, before: str, after: str, why: str
 ) -> None:
     seen = running.seen
@@ -139,7 +139,7 @@ async def test_a_file_that_cannot_be_used_changes_nothing_and_the_refusal_is_a_r
         ('"first-token"', '"first-token${LEAD}"', "actions.0.endpoint.token"),
     ],
 )
-async def test_a_variable_that_this_process_does_not_have_is_refused_by_name(
+async def test_a_variable_missing_from_this_process_is_refused_by_name(
     running: Running, before: str, after: str, key: str
 ) -> None:
     seen = running.seen
@@ -189,7 +189,7 @@ async def test_a_variable_of_a_table_that_needs_a_restart_is_named_until_then(
     assert told == [(["platform"], [words])] * 2
 
 
-async def test_a_variable_that_was_missing_at_the_start_may_move_and_not_come_twice(
+async def test_a_variable_missing_at_the_start_may_be_moved_but_not_duplicated(
     running_without_token: Running,
 ) -> None:
     running = running_without_token
@@ -201,7 +201,7 @@ async def test_a_variable_that_was_missing_at_the_start_may_move_and_not_come_tw
     assert not await running.reload.run()
 
 
-async def test_a_variable_that_was_taken_out_may_not_come_back(
+async def test_a_removed_variable_may_not_return(
     running_without_token: Running,
 ) -> None:
     running = running_without_token
@@ -212,14 +212,14 @@ async def test_a_variable_that_was_taken_out_may_not_come_back(
     assert not await running.reload.run()
 
 
-async def test_a_secret_that_was_known_at_the_start_may_come_back(running: Running) -> None:
+async def test_a_secret_known_at_the_start_may_return(running: Running) -> None:
     running.edit("first-token", "")
     assert await running.reload.run()
     running.edit('token = ""', 'token = "first-token"')
     assert await running.reload.run()
 
 
-async def test_what_needs_a_restart_is_named_every_time_until_then(running: Running) -> None:
+async def test_a_change_that_needs_a_restart_is_named_until_then(running: Running) -> None:
     running.file.write_text("[llm]\nmax_tool_depth = 3\n" + running.file.read_text())
 
     assert await running.reload.run()
@@ -228,7 +228,7 @@ async def test_what_needs_a_restart_is_named_every_time_until_then(running: Runn
     assert [row.body["needs_restart"] for row in running.trail.rows] == [["llm"], ["llm"]]
 
 
-async def test_what_is_taken_of_a_table_at_once_needs_no_restart(running: Running) -> None:
+async def test_a_reloadable_part_of_a_table_needs_no_restart(running: Running) -> None:
     running.file.write_text("[llm.tools.get_logs]\ntimeout = '7s'\n" + running.file.read_text())
 
     assert await running.reload.run()
@@ -241,7 +241,7 @@ async def test_what_is_taken_of_a_table_at_once_needs_no_restart(running: Runnin
     assert told == [(["llm.tools"], []), (["llm.tools"], ["llm"])]
 
 
-async def test_without_its_row_nothing_is_put_in_force(running: Running) -> None:
+async def test_without_its_audit_row_nothing_is_applied(running: Running) -> None:
     seen = running.seen
     running.trail.away = True
     running.edit('users = ["U1"]', 'users = ["U2"]')
@@ -254,7 +254,7 @@ async def test_without_its_row_nothing_is_put_in_force(running: Running) -> None
     assert running.live_config.roles["responder"].users == ("U2",)
 
 
-async def test_one_part_that_refuses_holds_all_parts_back(running: Running) -> None:
+async def test_one_refusing_part_stops_the_whole_reload(running: Running) -> None:
     async def refuses(_settings: Settings) -> Prepared:
         raise ConfigurationError("plugins: the folder is gone")
 
@@ -280,7 +280,7 @@ def other_part(running: Running) -> Callable[[], asyncio.Queue[str]]:
     return add
 
 
-async def test_every_time_it_is_asked_every_part_is_reloaded(
+async def test_every_request_reloads_every_part(
     running: Running, other_part: Callable[[], asyncio.Queue[str]]
 ) -> None:
     told, asked = other_part(), asyncio.Event()

@@ -89,7 +89,7 @@ async def test_a_stop_reaches_every_worker_and_all_end_well(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("again", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-async def test_more_signals_while_it_stops_change_nothing(tmp_path: Path, again: int) -> None:
+async def test_more_signals_during_a_stop_change_nothing(tmp_path: Path, again: int) -> None:
     async with supervised(tmp_path, "serve") as run:
         await run.hears("ready")
         run.process.send_signal(signal.SIGTERM)
@@ -101,7 +101,7 @@ async def test_more_signals_while_it_stops_change_nothing(tmp_path: Path, again:
         assert run.said.count("stopping") == 1
 
 
-async def test_a_worker_that_dies_is_started_again_in_its_place(tmp_path: Path) -> None:
+async def test_a_dead_worker_is_replaced(tmp_path: Path) -> None:
     async with supervised(tmp_path, "serve") as run:
         await run.serves()
         second = await run.serves()
@@ -113,13 +113,13 @@ async def test_a_worker_that_dies_is_started_again_in_its_place(tmp_path: Path) 
         assert await run.ended() == 0
 
 
-async def test_what_keeps_the_first_from_serving_ends_all_with_its_code(tmp_path: Path) -> None:
+async def test_a_failed_first_start_ends_all_with_its_code(tmp_path: Path) -> None:
     async with supervised(tmp_path, "exit:2") as run:
         assert await run.ended() == 2
         assert starts(tmp_path) == 1, "the others would say the same"
 
 
-async def test_one_that_cannot_start_is_tried_again_as_long_as_another_serves(
+async def test_a_worker_that_cannot_start_is_retried_while_another_serves(
     tmp_path: Path,
 ) -> None:
     failing = " ".join(["exit:1"] * 3 * MOST_FAILURES)
@@ -131,7 +131,7 @@ async def test_one_that_cannot_start_is_tried_again_as_long_as_another_serves(
         assert starts(tmp_path) == 2 + 3 * MOST_FAILURES
 
 
-async def test_one_that_fails_again_and_again_while_none_serves_is_given_up(tmp_path: Path) -> None:
+async def test_a_repeatedly_failing_worker_is_abandoned_while_none_serves(tmp_path: Path) -> None:
     async with supervised(tmp_path, "fall:3", count=1) as run:
         assert await run.ended() == 3
         assert starts(tmp_path) == MOST_FAILURES
@@ -155,7 +155,7 @@ async def test_a_reload_is_passed_on_to_every_worker(tmp_path: Path) -> None:
         assert heard == {"0", "1"}
 
 
-async def test_a_worker_started_after_a_reload_gets_the_state_of_that_reload(
+async def test_a_worker_started_after_a_reload_has_its_state(
     tmp_path: Path,
 ) -> None:
     async with supervised(tmp_path, "serve") as run:
@@ -168,7 +168,7 @@ async def test_a_worker_started_after_a_reload_gets_the_state_of_that_reload(
         assert (await run.hears("serves"))[3] == "1"
 
 
-async def test_a_worker_started_while_others_reload_reloads_too(
+async def test_a_worker_started_during_a_reload_reloads_too(
     tmp_path: Path,
 ) -> None:
     async with supervised(tmp_path, "gated dies serve") as run:
@@ -181,7 +181,9 @@ async def test_a_worker_started_while_others_reload_reloads_too(
         assert {(await run.hears("reload "))[1], (await run.hears("reload "))[1]} == {"0", "1"}
 
 
-async def test_a_worker_that_does_not_stop_is_killed_and_that_is_a_failure(tmp_path: Path) -> None:
+async def test_a_worker_that_does_not_stop_is_killed_and_counts_as_a_failure(
+    tmp_path: Path,
+) -> None:
     async with supervised(tmp_path, "deaf serve", stop_s=0.2) as run:
         await run.hears("ready")
         run.process.send_signal(signal.SIGTERM)
@@ -190,7 +192,7 @@ async def test_a_worker_that_does_not_stop_is_killed_and_that_is_a_failure(tmp_p
         assert "stopped 1" in run.said
 
 
-async def test_a_stop_while_the_first_starts_ends_it(tmp_path: Path) -> None:
+async def test_a_stop_during_the_first_start_ends_it(tmp_path: Path) -> None:
     async with supervised(tmp_path, "serve", count=2) as run:
         await run.serves()
         run.process.send_signal(signal.SIGTERM)
@@ -198,13 +200,13 @@ async def test_a_stop_while_the_first_starts_ends_it(tmp_path: Path) -> None:
         assert await run.ended() == 0
 
 
-async def test_a_machine_without_room_for_a_process_is_a_failed_start(tmp_path: Path) -> None:
+async def test_a_machine_without_room_for_a_process_fails_the_start(tmp_path: Path) -> None:
     async with supervised(tmp_path, "crowded") as run:
         assert await run.ended() == 1
         assert starts(tmp_path) == 0
 
 
-def test_pauses_grow_to_a_bound() -> None:
+def test_pauses_grow_to_a_limit() -> None:
     policy = RestartPolicy()
 
     assert [policy.pause(failures) for failures in (0, 1, 2, 3, 6, 60)] == [0, 1, 2, 4, 30, 30]

@@ -58,7 +58,7 @@ async def status(client: Client, sender: Sender, body: bytes, secret: str = SECR
         return answer.status
 
 
-async def test_its_own_request_is_taken(sender: Sender) -> None:
+async def test_a_genuine_request_is_accepted(sender: Sender) -> None:
     desk = Desk()
     async with served(desk) as client:
         assert await status(client, sender, sender.body) == 200
@@ -74,14 +74,14 @@ async def test_without_the_secret_nothing_is_read(sender: Sender) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"[" * 1_500, b"null", b"\xff", b'{"a": "\\ud800"}'])
-async def test_what_cannot_be_read_is_refused(sender: Sender, body: bytes) -> None:
+async def test_an_unreadable_body_is_refused(sender: Sender, body: bytes) -> None:
     desk = Desk()
     async with served(desk) as client:
         assert await status(client, sender, body) == 400
     assert desk.taken == []
 
 
-async def test_data_that_is_too_large_is_refused_however_it_is_sent(sender: Sender) -> None:
+async def test_an_oversized_body_is_refused_in_any_encoding(sender: Sender) -> None:
     async def endless() -> AsyncIterator[bytes]:
         for _ in range(50):
             yield b" " * (1 << 20)
@@ -96,7 +96,7 @@ async def test_data_that_is_too_large_is_refused_however_it_is_sent(sender: Send
 
 
 @pytest.mark.parametrize("error", [StorageUnavailable("full"), RedactionFailed("bug")])
-async def test_what_cannot_be_kept_is_to_be_sent_again(error: Exception) -> None:
+async def test_an_alert_that_cannot_be_stored_is_answered_with_a_retry(error: Exception) -> None:
     sender = senders()["alertmanager"]
     async with served(Desk(error)) as client:
         assert await status(client, sender, sender.body) == 503
@@ -111,14 +111,12 @@ async def test_what_cannot_be_kept_is_to_be_sent_again(error: Exception) -> None
         ({"pagerduty_secret": "x", "cloudevents_token": "x"}, ["pagerduty", "cloudevents"]),
     ],
 )
-def test_a_door_exists_where_its_own_secret_is_set(
-    http: dict[str, str], open_to: list[str]
-) -> None:
+def test_a_route_exists_only_with_its_secret(http: dict[str, str], open_to: list[str]) -> None:
     settings = Settings.model_validate({"http": http})
     assert [wire.source for wire in alert_wires(settings)] == open_to
 
 
-async def test_a_refusal_repeats_no_value() -> None:
+async def test_a_refusal_contains_no_value() -> None:
     sender = senders()["alertmanager"]
     body = json.dumps({"alerts": [{"status": "a secret value"}]}).encode()
     async with served(Desk()) as client:

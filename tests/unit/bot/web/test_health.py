@@ -88,9 +88,7 @@ async def echo(request: web.Request) -> web.StreamResponse:
     return web.Response(body=await request.read())
 
 
-async def test_a_database_whose_file_was_replaced_says_so(
-    database: Database, client_of: Made
-) -> None:
+async def test_a_replaced_database_file_is_reported(database: Database, client_of: Made) -> None:
     database.refuse("kortex.db was replaced")
     ready = await (await client_of(create_web_app(database=database, slack_connected=works))).get(
         "/readyz"
@@ -108,7 +106,7 @@ async def test_a_working_process_is_up_and_ready(database: Database, client_of: 
     assert (await ready.json())["parts"].keys() == {"database", "schema", "slack"}
 
 
-async def test_a_stalled_audit_sink_is_named_and_takes_no_replica_away(
+async def test_a_stalled_audit_sink_is_named_and_keeps_the_replica_ready(
     database: Database, client_of: Made
 ) -> None:
     async def stalled() -> health.Note:
@@ -143,9 +141,7 @@ async def test_a_part_with_a_note_is_ready(client_of: Made) -> None:
     assert (await ready.json())["parts"]["slack"] == {"ok": True, "detail": "cannot be reached now"}
 
 
-async def test_a_slack_that_refuses_is_not_ready_but_up(
-    database: Database, client_of: Made
-) -> None:
+async def test_a_slack_refusal_is_not_ready_but_up(database: Database, client_of: Made) -> None:
     client = await client_of(create_web_app(database=database, slack_connected=disconnected))
 
     up, ready = await client.get("/healthz"), await client.get("/readyz")
@@ -157,7 +153,7 @@ async def test_a_slack_that_refuses_is_not_ready_but_up(
     assert said["parts"]["database"]["ok"]
 
 
-async def test_without_a_connection_to_watch_slack_is_no_part(
+async def test_without_a_connection_slack_is_not_a_part(
     database: Database, client_of: Made
 ) -> None:
     client = await client_of(create_web_app(database=database))
@@ -191,7 +187,7 @@ def no_file_may_grow(folder: Path) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-async def test_a_full_disk_is_not_ready_and_a_disk_with_room_again_is(
+async def test_a_full_disk_is_not_ready_until_it_has_room_again(
     database: Database, tmp_path: Path, client_of: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(schema, "ASKED_AGAIN_S", 0.0)
@@ -260,7 +256,7 @@ async def test_a_broken_part_is_named_without_its_details(
     assert "canary" not in await answer.text()
 
 
-async def test_a_part_that_hangs_does_not_hold_the_probe(
+async def test_a_hanging_part_does_not_block_the_probe(
     client_of: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(health, "CHECK_TIMEOUT_S", 0.02)
@@ -272,9 +268,7 @@ async def test_a_part_that_hangs_does_not_hold_the_probe(
     assert "no answer" in (await answer.json())["parts"]["slow"]["detail"]
 
 
-async def test_handlers_that_are_not_given_have_no_route(
-    database: Database, client_of: Made
-) -> None:
+async def test_missing_handlers_have_no_route(database: Database, client_of: Made) -> None:
     client = await client_of(create_web_app(database=database))
 
     assert (await client.post("/slack/events")).status == 404
@@ -283,7 +277,7 @@ async def test_handlers_that_are_not_given_have_no_route(
 
 @pytest.mark.parametrize("path", ["/slack/events", "/ingest/v1/events"])
 @pytest.mark.parametrize(("size", "status"), [(10, 200), (MAX_BODY_BYTES + 1, 413)])
-async def test_bodies_are_capped_whatever_the_handler(
+async def test_bodies_are_capped_for_every_handler(
     database: Database, client_of: Made, path: str, size: int, status: int
 ) -> None:
     client = await client_of(create_web_app(database=database, slack_events=echo, ingest=echo))
@@ -338,7 +332,7 @@ async def test_metrics_are_served_in_prometheus_format(database: Database, clien
     assert "kortex_slack_rate_limited_total 1.0" in lines
 
 
-def test_made_up_names_cannot_grow_the_metrics_without_bound() -> None:
+def test_invented_names_cannot_grow_the_metrics_without_limit() -> None:
     counted = Metrics()
 
     for number in range(10 * MAX_VALUES):

@@ -75,7 +75,7 @@ async def post(
 
 
 @pytest.mark.parametrize("unset", ["0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z", None])
-async def test_an_event_whose_time_no_one_set_has_that_of_its_receipt(
+async def test_an_event_without_a_set_time_has_the_time_of_receipt(
     client: Client, store: MemoryEvents, unset: str | None
 ) -> None:
     status, _ = await post(client, an_event(time=unset))
@@ -106,7 +106,7 @@ async def test_one_event_is_stored(client: Client, store: MemoryEvents) -> None:
     ]
 
 
-async def test_the_same_event_again_is_known(client: Client, store: MemoryEvents) -> None:
+async def test_a_repeated_event_is_known(client: Client, store: MemoryEvents) -> None:
     await post(client, an_event())
     assert await post(client, an_event()) == (200, {"added": 0, "known": 1})
     assert len(store.rows) == 1
@@ -118,12 +118,12 @@ async def test_a_batch_is_stored_each_event_once(client: Client, store: MemoryEv
     assert len(store.rows) == 2
 
 
-async def test_an_empty_batch_is_fine(client: Client) -> None:
+async def test_an_empty_batch_is_accepted(client: Client) -> None:
     assert await post(client, [], BATCH) == (200, {"added": 0, "known": 0})
 
 
 @pytest.mark.parametrize("body", [an_event(), [an_event()]])
-async def test_plain_json_is_one_or_a_batch(client: Client, body: object) -> None:
+async def test_plain_json_is_one_event_or_a_batch(client: Client, body: object) -> None:
     assert await post(client, body, PLAIN) == (200, {"added": 1, "known": 0})
 
 
@@ -136,7 +136,7 @@ async def test_an_event_without_a_readable_time_happened_at_its_receipt(
     assert event.at == NOW
 
 
-async def test_the_log_names_the_field_that_could_not_be_read(client: Client) -> None:
+async def test_the_log_names_the_unreadable_field(client: Client) -> None:
     with capture_logs() as logged:
         await post(client, an_event(time="yesterday"))
     assert [one["fields"] for one in logged if "fields" in one] == [["time"]]
@@ -156,7 +156,7 @@ async def test_a_product_may_be_a_number(client: Client, store: MemoryEvents) ->
         ({"product": "", "data": {"product": 7}, "subject": "c"}, "c"),
     ],
 )
-async def test_the_product_is_the_nearest_that_is_named(
+async def test_the_product_is_the_nearest_named_one(
     client: Client, store: MemoryEvents, changes: dict[str, object], product: str
 ) -> None:
     await post(client, an_event(**changes))
@@ -168,7 +168,7 @@ async def test_the_product_is_the_nearest_that_is_named(
     "authorization",
     ["", "Bearer", "Bearer ", "Bearer wrong", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x"],
 )
-async def test_without_the_token_nothing_is_taken(
+async def test_without_the_token_nothing_is_accepted(
     client: Client, store: MemoryEvents, authorization: str
 ) -> None:
     headers = ONE | {"Authorization": authorization}
@@ -176,7 +176,7 @@ async def test_without_the_token_nothing_is_taken(
     assert not store.rows
 
 
-async def test_a_refusal_of_the_token_names_the_scheme(client: Client) -> None:
+async def test_a_token_refusal_names_the_scheme(client: Client) -> None:
     async with client.post(PATH, data=b"{}") as response:
         assert response.headers["WWW-Authenticate"] == "Bearer"
 
@@ -207,7 +207,7 @@ async def test_another_media_type_is_refused(client: Client, content_type: str) 
         (an_event(product="", subject=""), ONE),
     ],
 )
-async def test_what_is_no_event_is_refused(
+async def test_an_invalid_event_is_refused(
     client: Client, store: MemoryEvents, body: object, headers: dict[str, str]
 ) -> None:
     assert await refused(client, body, headers) == (400, "invalid")
@@ -215,7 +215,7 @@ async def test_what_is_no_event_is_refused(
 
 
 @pytest.mark.parametrize("odd", [*ODD, '{"specversion": "1.0", "id": ""}'])
-async def test_a_batch_keeps_its_valid_events_and_says_what_is_wrong_with_the_others(
+async def test_a_batch_keeps_its_valid_events_and_describes_the_invalid_ones(
     client: Client, store: MemoryEvents, odd: str
 ) -> None:
     sound = orjson.dumps(an_event()).decode()
@@ -236,7 +236,7 @@ async def test_a_batch_without_a_valid_event_is_refused_with_the_first_problem(
     assert not store.rows
 
 
-async def test_problems_of_a_batch_are_counted_beyond_those_that_are_described(
+async def test_problems_of_a_batch_are_counted_beyond_the_described_ones(
     client: Client,
 ) -> None:
     _status, answer = await post(client, [an_event(), *[7] * 300], BATCH)
@@ -245,18 +245,18 @@ async def test_problems_of_a_batch_are_counted_beyond_those_that_are_described(
     assert (answer["invalid"], len(problems)) == (300, 100)
 
 
-async def test_a_refusal_does_not_repeat_what_was_sent(client: Client) -> None:
+async def test_a_refusal_does_not_echo_the_request(client: Client) -> None:
     _, answer = await post(client, an_event(time="canary-secret"))
     assert "canary-secret" not in str(answer)
 
 
-async def test_too_much_is_refused(client: Client, store: MemoryEvents) -> None:
+async def test_an_oversized_body_is_refused(client: Client, store: MemoryEvents) -> None:
     big = an_event(data={"text": "x" * MAX_BYTES})
     assert await refused(client, big) == (413, "too_large")
     assert not store.rows
 
 
-async def test_too_much_without_a_length_is_refused(client: Client) -> None:
+async def test_an_oversized_body_without_a_length_is_refused(client: Client) -> None:
     async def chunks() -> AsyncIterator[bytes]:
         yield b'{"a":"'
         yield b"x" * MAX_BYTES
@@ -265,16 +265,14 @@ async def test_too_much_without_a_length_is_refused(client: Client) -> None:
         assert response.status == 413
 
 
-async def test_too_much_after_unpacking_is_refused(client: Client) -> None:
+async def test_an_oversized_unpacked_body_is_refused(client: Client) -> None:
     packed = gzip.compress(b"[" + b" " * MAX_BYTES * 10 + b"]")
     assert len(packed) < MAX_BYTES
     headers = BATCH | {"Content-Encoding": "gzip"}
     assert await refused(client, packed, headers) == (413, "too_large")
 
 
-async def test_a_body_that_never_ends_is_given_up(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_endless_body_times_out(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ingest, "READ_TIMEOUT_S", 0.05)
     answered = asyncio.Event()
 
@@ -287,7 +285,7 @@ async def test_a_body_that_never_ends_is_given_up(
         assert response.status == 408
 
 
-async def test_an_outage_asks_to_send_again(client: Client) -> None:
+async def test_an_outage_asks_for_a_retry(client: Client) -> None:
     async with client.post("/down", data=orjson.dumps(an_event()), headers=ONE) as response:
         answer = await response.json()
         assert (response.status, response.headers["Retry-After"]) == (503, "5")

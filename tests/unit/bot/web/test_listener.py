@@ -62,7 +62,7 @@ in_haste = pytest.mark.parametrize("site", [Limits(idle_s=0.05)], indirect=True)
 
 @in_haste
 @pytest.mark.parametrize("sent", [b"", b"G", HEAD_ONLY, GET + HEAD_ONLY], ids=range(4))
-async def test_a_connection_without_a_whole_request_is_ended(site: Site, sent: bytes) -> None:
+async def test_a_connection_without_a_complete_request_is_ended(site: Site, sent: bytes) -> None:
     reader, _ = await site.send(sent)
     async with asyncio.timeout(5):
         rest = await reader.read()
@@ -70,7 +70,7 @@ async def test_a_connection_without_a_whole_request_is_ended(site: Site, sent: b
 
 
 @in_haste
-async def test_a_request_at_work_may_take_longer(site: Site) -> None:
+async def test_a_running_request_may_take_longer(site: Site) -> None:
     site.free.clear()
     silent, _ = await site.send(b"")
     reader, _ = await site.send(GET)
@@ -80,7 +80,7 @@ async def test_a_request_at_work_may_take_longer(site: Site) -> None:
     assert (await reader.read(12)).endswith(b"200")
 
 
-async def test_a_thousand_silent_connections_shut_no_one_out(site: Site) -> None:
+async def test_a_thousand_silent_connections_exclude_no_one(site: Site) -> None:
     first, _ = await site.send(HEAD_ONLY)
     for _ in range(50 * MOST):
         await site.send(HEAD_ONLY)
@@ -89,7 +89,7 @@ async def test_a_thousand_silent_connections_shut_no_one_out(site: Site) -> None
         assert await site.status() == b"200"
 
 
-async def test_a_request_at_work_is_never_the_one_that_makes_room(site: Site) -> None:
+async def test_a_running_request_is_never_dropped_to_make_room(site: Site) -> None:
     site.free.clear()
     reader, _ = await site.send(GET)
     await site.started.acquire()
@@ -99,7 +99,9 @@ async def test_a_request_at_work_is_never_the_one_that_makes_room(site: Site) ->
     assert (await reader.read(12)).endswith(b"200")
 
 
-async def test_when_all_are_at_work_the_next_is_refused_and_later_taken(site: Site) -> None:
+async def test_when_all_connections_are_busy_the_next_is_refused_and_later_accepted(
+    site: Site,
+) -> None:
     site.free.clear()
     busy = [await site.send(GET) for _ in range(MOST)]
     for _ in busy:
@@ -120,7 +122,7 @@ async def test_a_port_that_is_released_soon_is_waited_for() -> None:
             assert bound == port
 
 
-async def test_a_port_that_stays_in_use_is_an_error_in_the_end(
+async def test_a_port_that_stays_in_use_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(listener, "RESTART_S", 0.2)

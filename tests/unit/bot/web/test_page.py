@@ -30,7 +30,7 @@ async def client() -> AsyncIterator[Client]:
 
 
 @pytest.mark.parametrize("path", ["/", "/page/app.js", SESSION_PATH])
-async def test_another_name_that_leads_here_gets_nothing(client: Client, path: str) -> None:
+async def test_a_foreign_host_name_gets_nothing(client: Client, path: str) -> None:
     answer = await client.get(path, headers={"Host": "evil.example"})
     assert answer.status == 421
     assert set(await answer.json()) == {"error"}
@@ -54,7 +54,7 @@ async def test_another_name_that_leads_here_gets_nothing(client: Client, path: s
         ("evil.example", "https://evil.example", "same-origin", 421),
     ],
 )
-async def test_only_our_own_page_signs_anybody_in_or_out(
+async def test_only_our_own_page_signs_in_or_out(
     client: Client, host: str, origin: str | None, site: str | None, status: int
 ) -> None:
     told = {"Host": host, "Origin": origin, "Sec-Fetch-Site": site}
@@ -80,16 +80,14 @@ async def test_only_our_own_page_signs_anybody_in_or_out(
         (b"", 400),
     ],
 )
-async def test_what_is_no_token_of_anybody_keeps_no_cookie(
-    client: Client, body: bytes, status: int
-) -> None:
+async def test_an_invalid_token_sets_no_cookie(client: Client, body: bytes, status: int) -> None:
     headers = JSON | {"Host": NAME, "Origin": f"https://{NAME}"}
     answer = await client.post(SESSION_PATH, data=body, headers=headers)
     assert (answer.status, "Set-Cookie" in answer.headers) == (status, False)
     assert TOKEN not in await answer.text()
 
 
-async def test_a_cookie_is_out_of_reach_of_scripts_other_sites_and_plain_http(
+async def test_the_cookie_is_hidden_from_scripts_other_sites_and_plain_http(
     client: Client,
 ) -> None:
     headers = JSON | {"Host": NAME, "Origin": f"https://{NAME}"}
@@ -99,7 +97,7 @@ async def test_a_cookie_is_out_of_reach_of_scripts_other_sites_and_plain_http(
     assert {"HttpOnly", "Secure", "SameSite=Strict", "Path=/"} <= set(kept.split("; "))
 
 
-async def test_nothing_inline_and_nothing_from_elsewhere_runs_in_the_page(client: Client) -> None:
+async def test_the_page_runs_nothing_inline_and_nothing_from_other_hosts(client: Client) -> None:
     answer = await client.get("/", headers={"Host": NAME})
     text = await answer.text()
     policy = answer.headers["Content-Security-Policy"]

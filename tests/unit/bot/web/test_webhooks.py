@@ -174,14 +174,12 @@ async def test_a_redelivery_is_known(client: Client) -> None:
         {"X-Hub-Signature-256": "sha1=ab"},
     ],
 )
-async def test_a_signature_that_does_not_fit_is_refused(
-    client: Client, headers: dict[str, str]
-) -> None:
+async def test_a_wrong_signature_is_refused(client: Client, headers: dict[str, str]) -> None:
     status, _ = await post(client, GITHUB_PATH, github(), headers)
     assert status == 401
 
 
-async def test_another_event_of_github_is_taken_and_ignored(client: Client) -> None:
+async def test_another_github_event_is_accepted_and_ignored(client: Client) -> None:
     body = b'{"zen": "Speak like a human."}'
     assert await post(client, GITHUB_PATH, body, signed(body, event="ping")) == (
         200,
@@ -223,7 +221,7 @@ async def test_a_deployment_of_gitlab_counts_when_it_has_ended(
     assert answer == (200, {"added": added, "known": 0})
 
 
-async def test_another_event_of_gitlab_is_taken_and_ignored(client: Client) -> None:
+async def test_another_gitlab_event_is_accepted_and_ignored(client: Client) -> None:
     answer = await post(client, GITLAB_PATH, {"object_kind": "push"}, of_gitlab("Push Hook"))
     assert answer == (200, {"added": 0, "known": 0})
 
@@ -244,7 +242,7 @@ async def test_gitlab_without_its_token_is_refused(client: Client, headers: dict
         ({"involvedObject": {"kind": "GitRepository", "name": "shop"}}, 0),
     ],
 )
-async def test_what_flux_brought_to_an_end_is_a_deploy(
+async def test_a_finished_flux_reconciliation_is_a_deploy(
     client: Client, change: dict[str, object], added: int
 ) -> None:
     body = orjson.dumps({**FLUX_WEBHOOK, **change})
@@ -252,7 +250,7 @@ async def test_what_flux_brought_to_an_end_is_a_deploy(
     assert answer == (200, {"added": added, "known": 0})
 
 
-async def test_drift_that_flux_corrects_is_no_deploy(client: Client) -> None:
+async def test_drift_corrected_by_flux_is_not_a_deploy(client: Client) -> None:
     again = {**FLUX_WEBHOOK, "timestamp": "2026-04-07T18:32:03Z"}
     for body, added in ((orjson.dumps(FLUX_WEBHOOK), 1), (orjson.dumps(again), 0)):
         _, answer = await post(client, FLUX_PATH, body, of_flux(body))
@@ -270,7 +268,7 @@ async def test_flux_without_its_signature_is_refused(
 
 
 @pytest.mark.parametrize("wrap", [lambda app: app, lambda app: {"app": app}])
-async def test_every_known_sync_is_a_deploy_once(database: Database, wrap: object) -> None:
+async def test_every_known_sync_is_one_deploy(database: Database, wrap: object) -> None:
     async with served(StoredEvents(database)) as client:
         body = wrap(argo())  # type: ignore[operator]
         assert await post(client, ARGOCD_PATH, body) == (200, {"added": 2, "known": 0})
@@ -298,7 +296,7 @@ async def test_a_failed_sync_is_a_failed_deploy(database: Database) -> None:
     assert (newest.status, newest.version) == ("failed", "v3")
 
 
-async def test_an_alert_is_one_incident_however_often_it_is_sent(database: Database) -> None:
+async def test_a_repeated_alert_is_one_incident(database: Database) -> None:
     async with served(StoredEvents(database)) as client:
         for body in (group(alert()), group(alert()), group(alert(), alert("resolved"))):
             status, _ = await post(client, ALERTMANAGER_PATH, body)
@@ -313,7 +311,7 @@ async def test_an_alert_is_one_incident_however_often_it_is_sent(database: Datab
     )
 
 
-async def test_the_same_alert_at_another_time_is_another_incident(database: Database) -> None:
+async def test_an_equal_alert_at_another_time_is_another_incident(database: Database) -> None:
     again = alert(startsAt="2026-04-07T14:55:00Z")
     async with served(StoredEvents(database)) as client:
         await post(client, ALERTMANAGER_PATH, group(alert(), again))
@@ -339,7 +337,7 @@ LONE: dict[str, tuple[str, object, tuple[str, ...]]] = {
 
 @pytest.mark.parametrize("odd", NO_INSTANTS, ids=repr)
 @pytest.mark.parametrize("name", LONE)
-async def test_a_lone_event_without_a_readable_time_happened_at_its_receipt(
+async def test_a_single_event_without_a_readable_time_has_the_time_of_receipt(
     name: str, odd: object
 ) -> None:
     path, said, fields = LONE[name]
@@ -353,7 +351,7 @@ async def test_a_lone_event_without_a_readable_time_happened_at_its_receipt(
 
 
 @pytest.mark.parametrize(("odd", "text"), LABEL_TEXTS, ids=repr)
-async def test_a_label_of_a_lone_alert_is_text(odd: object, text: str | None) -> None:
+async def test_a_label_of_a_single_alert_is_text(odd: object, text: str | None) -> None:
     labels = {"alertname": "PoolExhausted", "service": "payments-db", "k8s.pod.name": odd}
     store = MemoryEvents()
     async with served(store) as client:
@@ -367,7 +365,7 @@ async def test_a_label_of_a_lone_alert_is_text(odd: object, text: str | None) ->
 
 @pytest.mark.parametrize("path", [ALERTMANAGER_PATH, ARGOCD_PATH])
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer wrong"}])
-async def test_without_the_token_nothing_is_taken(
+async def test_without_the_token_nothing_is_accepted(
     client: Client, path: str, headers: dict[str, str]
 ) -> None:
     status, _ = await post(client, path, group(alert()), headers)
@@ -389,7 +387,7 @@ async def test_a_foreign_body_is_refused_with_the_place(
     assert answer["error"]
 
 
-async def test_when_nothing_can_be_stored_the_sender_tries_again() -> None:
+async def test_a_failed_write_asks_the_sender_to_retry() -> None:
     class Outage:
         async def add(self, found: Sequence[IngestedEvent]) -> int:
             raise StorageUnavailable("gone")

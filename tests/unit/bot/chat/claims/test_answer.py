@@ -79,7 +79,7 @@ def test_honest_sentences_are_left_alone() -> None:
         "The series job_* and `_total` are of _cart_ [E3].",
     ],
 )
-def test_what_the_cited_result_says_stands(answer: str) -> None:
+def test_a_statement_of_the_cited_result_is_not_marked(answer: str) -> None:
     text, claims = checked(answer, SEEN, {}, "why?")
 
     assert text == answer
@@ -104,11 +104,11 @@ def test_what_the_cited_result_says_stands(answer: str) -> None:
         ("See [E1]:\n```\nlatency 9.7 s\n```\nEnd.", "See [E1]:\n```\nlatency 9.7 s\n```\n⚠ not in E1: 9.7 s\nEnd."),
     ],
 )  # fmt: skip
-def test_what_fails_is_marked_in_its_place(answer: str, shown: str) -> None:
+def test_an_unsupported_statement_is_marked_in_place(answer: str, shown: str) -> None:
     assert checked(answer, SEEN, {}, "why?")[0] == shown
 
 
-def test_a_sentence_without_a_citation_is_checked_against_the_nearest_of_its_paragraph() -> None:
+def test_a_sentence_without_a_citation_uses_the_nearest_one_of_its_paragraph() -> None:
     _, claims = checked("p99 rose [E1]. It is 1.79 s.\n\nIt is 1.79 s.", SEEN, {}, "why?")
 
     assert [c.evidence for c in claims] == [(1,), (1,), ()]
@@ -124,7 +124,7 @@ def test_a_sentence_without_a_citation_is_checked_against_the_nearest_of_its_par
         "You are welcome!",
     ],
 )
-def test_a_turn_without_tools_may_talk_but_not_claim(answer: str) -> None:
+def test_a_turn_without_tools_may_not_make_claims(answer: str) -> None:
     assert checked(answer, (), {}, "why 250 ms?") == (answer, ())
     assert "no tool was called" in checked("The deploy caused it.", (), {}, "why?")[0]
 
@@ -137,7 +137,7 @@ def test_a_turn_without_tools_may_talk_but_not_claim(answer: str) -> None:
         replace(_evidence('{"verdict": "cause"}'), tool="core__report_findings"),
     ],
 )
-def test_a_turn_that_could_read_nothing_may_not_claim_either(saying: str, seen: Evidence) -> None:
+def test_a_turn_that_could_read_nothing_may_not_make_claims(saying: str, seen: Evidence) -> None:
     assert "⚠ not checked: nothing could be read" in checked(saying, [seen], {}, "why?")[0]
     honest = "The logs could not be read, so the cause is not established."
     assert checked(honest, [seen], {}, "why?")[0] == honest
@@ -148,7 +148,7 @@ def test_a_turn_that_could_read_nothing_may_not_claim_either(saying: str, seen: 
     ["1", "1.1 ", "1,", "9:", "a-1", "v1.", "`1", "- 1\n", "[E1]. A", "from 1 ", "| 1 ", "```\n1\n", "A", " ", "a.",
      "not ", "1-", "deadbeef", "1m 2", "2026-01-01T"],
 )  # fmt: skip
-def test_a_hostile_megabyte_is_checked_in_little_time(piece: str) -> None:
+def test_a_hostile_megabyte_is_checked_quickly(piece: str) -> None:
     with spending() as spent:
         text, _ = checked(piece * (1_000_000 // len(piece)), SEEN, {}, "why?")
 
@@ -156,7 +156,7 @@ def test_a_hostile_megabyte_is_checked_in_little_time(piece: str) -> None:
     assert "⚠" in text or not text.strip()
 
 
-def test_a_figure_that_stands_only_in_a_course_for_a_chart_stands_for_nothing() -> None:
+def test_a_figure_only_in_a_charts_course_supports_nothing() -> None:
     row = {"product": "checkout", "usual": 0.2, "worst": 1.8, "unit": "seconds"}
     course = {"before_end_s": [600, 0], "values": [1.37, 1.8]}
     content = orjson.dumps({"shifts": [row | {"course": course}]}).decode()
@@ -191,7 +191,7 @@ SWEPT = _evidence(
         "The way from food-service to travel-service takes longer [E1].",
     ],
 )
-def test_what_is_quoted_cut_or_written_with_other_marks_stands(honest: str) -> None:
+def test_quoted_cut_and_differently_punctuated_text_is_not_marked(honest: str) -> None:
     assert checked(honest, [SWEPT], {}, "why?")[0] == honest
 
 
@@ -204,11 +204,11 @@ def test_what_is_quoted_cut_or_written_with_other_marks_stands(honest: str) -> N
         "SeatController.create takes longer [E1].",
     ],
 )
-def test_what_no_result_has_is_marked_also_where_much_of_it_is_there(made_up: str) -> None:
+def test_a_figure_outside_the_results_is_marked_in_a_mostly_correct_sentence(made_up: str) -> None:
     assert "⚠ not in E1" in checked(made_up, [SWEPT], {}, "why?")[0]
 
 
-def test_a_stamp_before_year_one_in_utc_is_no_time() -> None:
+def test_a_stamp_before_year_one_in_utc_is_not_a_time() -> None:
     seen = _evidence(
         '{"lines": [{"message": "cart not after 0001-01-01T00:00:00+01:00 at 14:10"}]}'
     )
@@ -219,7 +219,7 @@ def test_a_stamp_before_year_one_in_utc_is_no_time() -> None:
     assert [c.state for c in claims] == [ClaimState.UNCHECKED]
 
 
-def test_a_sentence_that_stands_twice_is_reported_twice_the_same() -> None:
+def test_a_repeated_sentence_is_judged_the_same() -> None:
     answer = "It is 9.7 s [E1].\n\nIt is 1.79 s.\n\nIt is 1.7 s."
 
     text, claims = checked(answer, SEEN, {}, "why?")
@@ -237,7 +237,7 @@ LOG_WORDS = """declined dropped fell rose slower faster lower normal stable heal
 @pytest.mark.parametrize("change", ["new", "grown", "gone"])
 @pytest.mark.parametrize("level", ["warn", "error"])
 @given(words=st.lists(st.sampled_from(LOG_WORDS), min_size=3, max_size=9))
-def test_the_words_of_a_quoted_log_line_are_no_statements_of_the_answer(
+def test_a_quoted_log_line_is_not_a_statement_of_the_answer(
     change: str, level: str, words: list[str]
 ) -> None:
     line = " ".join(words)

@@ -38,7 +38,7 @@ def judged(text: str, *evidence: Evidence) -> tuple[str, list[ClaimState]]:
         "In the file system it waited 3417 ms [E1].",
     ],
 )
-def test_what_only_the_file_says_is_marked_as_its(text: str) -> None:
+def test_a_figure_only_in_the_file_is_marked_as_the_files(text: str) -> None:
     marked, states = judged(text)
 
     assert set(states) == {ClaimState.UNCHECKED}
@@ -46,7 +46,7 @@ def test_what_only_the_file_says_is_marked_as_its(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["p99 is 1.8 s [E2].", "p99 is 1.8 s [E1, E2].", "p99 is 1.8 s."])
-def test_what_was_measured_too_bears_no_mark(text: str) -> None:
+def test_a_figure_also_measured_has_no_mark(text: str) -> None:
     assert judged(text) == (text, [ClaimState.UNCHECKED])
 
 
@@ -59,24 +59,24 @@ def test_what_was_measured_too_bears_no_mark(text: str) -> None:
         "By your attachment it waited 3417 ms [E1].",
     ],
 )
-def test_what_the_answer_itself_calls_the_files_bears_no_second_mark(text: str) -> None:
+def test_a_figure_already_attributed_to_the_file_has_no_second_mark(text: str) -> None:
     assert judged(text) == (text, [ClaimState.UNCHECKED])
 
 
-def test_a_cause_that_rests_on_the_file_alone_is_the_files() -> None:
+def test_a_cause_supported_only_by_the_file_is_marked() -> None:
     _, states = judged("It is slow because the pool is exhausted [E1].")
 
     assert states == [ClaimState.UNCHECKED]
 
 
-def test_what_neither_says_is_marked_as_before() -> None:
+def test_a_figure_in_neither_source_is_marked_as_unsupported() -> None:
     marked, states = judged("It waited 99 ms [E1].")
 
     assert states == [ClaimState.CONTRADICTED]
     assert "⚠" in marked
 
 
-def test_a_file_that_calls_itself_a_metric_is_a_file() -> None:
+def test_a_file_that_claims_to_be_a_metric_is_a_file() -> None:
     posing = replace(FILE, content='{"unit":"s","product":"checkout","stats":{"max":9.9}}')
 
     _, states = judged("p99 is 9.9 s [E1].", posing, MEASURED)
@@ -84,7 +84,7 @@ def test_a_file_that_calls_itself_a_metric_is_a_file() -> None:
     assert states == [ClaimState.UNCHECKED]
 
 
-def test_with_nothing_but_a_file_nothing_is_supported() -> None:
+def test_a_file_alone_supports_nothing() -> None:
     _, states = judged("It waited 3417 ms [E1]. It waited 3417 ms.", FILE)
 
     assert set(states) == {ClaimState.UNCHECKED}

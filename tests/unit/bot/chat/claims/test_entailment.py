@@ -78,7 +78,7 @@ def test_true_statements_of_the_common_kinds_are_checked() -> None:
     assert states[ClaimState.CONTRADICTED] == 0
 
 
-def test_a_statement_that_is_wrong_in_one_thing_is_never_checked() -> None:
+def test_a_statement_wrong_in_one_detail_is_never_supported() -> None:
     told = list(made_up_statements())
 
     assert len(told) >= 120
@@ -100,7 +100,7 @@ def _with_another_figure(text: str) -> Iterator[str]:
         yield text[: found.start()] + other + text[found.end() :]
 
 
-def test_a_true_statement_with_another_figure_is_not_checked() -> None:
+def test_a_true_statement_with_another_figure_is_not_supported() -> None:
     told = [
         (world, other)
         for world, text in (*true_statements(), *honest_sentences(3))
@@ -135,7 +135,7 @@ def test_a_true_statement_with_another_figure_is_not_checked() -> None:
         ("Two pods of {sick} are running [E4].", ClaimState.CONTRADICTED),
     ],
 )
-def test_each_rule_decides(text: str, state: ClaimState) -> None:
+def test_each_entailment_rule_decides(text: str, state: ClaimState) -> None:
     world = release(2)
 
     assert _state(text.format_map(world.values), world) is state
@@ -154,7 +154,7 @@ def test_each_rule_decides(text: str, state: ClaimState) -> None:
     ],
 )
 @pytest.mark.parametrize("flagged", [True, False])
-def test_a_deploy_of_the_version_before_is_a_rollback(
+def test_a_deploy_of_the_previous_version_is_a_rollback(
     text: str, state: ClaimState, flagged: bool
 ) -> None:
     """Whether or not the source of deploys calls it one."""
@@ -177,7 +177,7 @@ def test_a_deploy_of_the_version_before_is_a_rollback(
         "The pool filled in {sick}-db, not in {third} [E1].",
     ],
 )
-def test_a_contrast_and_a_reason_are_no_contradiction(text: str) -> None:
+def test_a_contrast_and_a_reason_are_not_contradictions(text: str) -> None:
     world = recovered(2)
     assert _state(text.format_map(world.values), world) is not ClaimState.CONTRADICTED
 
@@ -186,7 +186,7 @@ def test_a_contrast_and_a_reason_are_no_contradiction(text: str) -> None:
     ("zone", "hours"),
     [("CEST", 2), ("EST", -5), ("IST", 5.5), ("UTC+2", 2), ("+05:30", 5.5), ("Berlin time", 2)],
 )
-def test_a_time_of_another_zone_is_the_same_time(zone: str, hours: float) -> None:
+def test_a_time_in_another_zone_is_the_same_time(zone: str, hours: float) -> None:
     world = release(2)
     at = int(world.values["went"][:2]) * 60 + int(world.values["went"][3:])
     there = int(at + hours * 60) % 1440
@@ -207,7 +207,7 @@ def test_an_attached_file_entails_nothing() -> None:
     assert claim.state is ClaimState.UNCHECKED
 
 
-def test_a_list_that_is_cut_short_is_counted() -> None:
+def test_a_truncated_list_is_counted() -> None:
     world = release(2)
     listed = "The products {sick}, {calm} and {more} more were looked at [E2]."
 
@@ -218,14 +218,14 @@ def test_a_list_that_is_cut_short_is_counted() -> None:
 
 
 @given(st.text(max_size=300))
-def test_no_text_breaks_the_check_or_is_checked_by_chance(text: str) -> None:
+def test_no_text_breaks_the_check_or_is_supported_by_chance(text: str) -> None:
     for world in (release(1), crash(1), recovered(1)):
         checked(
             f"{text} [E1]. It rose {text} after {text} [E2].", world.evidence, world.arguments, text
         )
 
 
-def test_an_answer_is_checked_in_little_time() -> None:
+def test_an_answer_is_checked_quickly() -> None:
     world = release(3)
     answer = "\n\n".join(text for each, text in honest_sentences(3) if each.name == world.name)
     began = time.process_time()
@@ -244,7 +244,7 @@ def test_an_answer_is_checked_in_little_time() -> None:
         ("CPU of {} more than doubled [E1].", ClaimState.SUPPORTED),
     ],
 )
-def test_a_spelled_factor_is_that_factor_when_rounded(text: str, state: ClaimState) -> None:
+def test_a_spelled_factor_equals_its_rounded_figure(text: str, state: ClaimState) -> None:
     world = release(3)
     shift = {
         "product": world.values["sick"], "role": "cpu", "signal": "cpu_utilization_ratio", "unit": "ratio",
@@ -259,14 +259,14 @@ def test_a_spelled_factor_is_that_factor_when_rounded(text: str, state: ClaimSta
     assert told is state
 
 
-def test_what_began_in_the_same_sample_is_in_no_order() -> None:
+def test_events_of_the_same_sample_have_no_order() -> None:
     world = recovered(2)
 
     assert _state("The pool was full before latency rose [E1].", world) is ClaimState.UNCHECKED
 
 
 @pytest.mark.parametrize("verb", ["shows", "says", "keeps", "denies", "cannot", "still", "went"])
-def test_the_verb_behind_a_pod_is_no_name_of_a_pod(verb: str) -> None:
+def test_the_verb_after_a_pod_is_not_part_of_its_name(verb: str) -> None:
     claims = _claims(f"The pod {verb} nothing unusual [E1].", crash(1))
 
     assert not any(verb in claim.note for claim in claims)

@@ -23,14 +23,14 @@ MINUTES = st.sampled_from(["14:02", "02:07", "00:02", "10:07", "16:02", "24:10"]
 
 
 @given(st.text(alphabet="isk\u0130\u0131\u017f\u212aISK-1 \u00e9"))
-def test_plain_text_is_as_a_pattern_in_any_case_sees_it(text: str) -> None:
+def test_plain_text_search_agrees_with_a_case_insensitive_pattern(text: str) -> None:
     for letter in "isk":
         assert bool(re.search(letter, text, re.IGNORECASE)) == (letter in plain(text))
     assert all(word in plain(text) for word in words_of(text))
 
 
 @given(st.lists(PIECES, max_size=8).map("".join), MINUTES, st.sampled_from([0, 0, 5]))
-def test_a_minute_is_found_where_reading_all_finds_it(text: str, minute: str, margin: int) -> None:
+def test_a_minute_is_found_like_in_a_full_search(text: str, minute: str, margin: int) -> None:
     everything = minutes(text) | clocks_in(text)
     at = int(minute[:2]) * 60 + int(minute[3:])
 
@@ -41,7 +41,7 @@ def test_a_minute_is_found_where_reading_all_finds_it(text: str, minute: str, ma
 
 
 @given(CASES.filter(lambda case: case is not str.title))
-def test_a_name_is_known_by_its_place_in_any_letters(case: Callable[[str], str]) -> None:
+def test_a_name_is_recognised_by_its_boundaries_in_any_script(case: Callable[[str], str]) -> None:
     for place in (
         "the latency of {}",
         "p99 in {}",
@@ -54,7 +54,7 @@ def test_a_name_is_known_by_its_place_in_any_letters(case: Callable[[str], str])
 
 
 @given(CASES)
-def test_a_figure_is_bounded_in_any_letters(case: Callable[[str], str]) -> None:
+def test_a_figure_is_bounded_in_any_script(case: Callable[[str], str]) -> None:
     assert next(figures(case("roughly") + " 100 ms")).half == 0.005
     bounds = {
         word: next(figures(case(word) + " 100 ms")).bound
@@ -71,6 +71,6 @@ def test_a_figure_is_bounded_in_any_letters(case: Callable[[str], str]) -> None:
         "".join
     )
 )
-def test_loose_numbers_begin_where_no_word_or_sign_is(text: str) -> None:
+def test_loose_numbers_begin_at_a_boundary(text: str) -> None:
     begins = sum(1 for _ in re.finditer(r"(?<![\w.:-])\d", text))
     assert len(list(loose_numbers(text))) <= begins

@@ -114,12 +114,12 @@ REFUSED: list[JsonObject] = [
 
 
 @pytest.mark.parametrize("block", ACCEPTED, ids=range(len(ACCEPTED)))
-def test_what_slack_accepts_passes(block: JsonObject) -> None:
+def test_blocks_that_slack_accepts_pass(block: JsonObject) -> None:
     check_blocks([block], "message")
 
 
 @pytest.mark.parametrize("block", REFUSED, ids=range(len(REFUSED)))
-def test_what_slack_refuses_is_refused_with_a_pointer(block: JsonObject) -> None:
+def test_blocks_that_slack_refuses_are_refused_with_a_pointer(block: JsonObject) -> None:
     with pytest.raises(SlackRefused) as refused:
         check_blocks([block], "message")
 
@@ -144,7 +144,7 @@ def test_the_text_of_all_blocks_together_is_limited() -> None:
         check_blocks([section(mrkdwn("x" * 2641))] * 5, "message")
 
 
-def test_a_block_id_occurs_once() -> None:
+def test_a_block_id_must_be_unique() -> None:
     with pytest.raises(SlackRefused, match="invalid_blocks"):
         check_blocks([{"type": "divider", "block_id": "b"}] * 2, "message")
 

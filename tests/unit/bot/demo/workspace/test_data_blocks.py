@@ -84,12 +84,12 @@ REFUSED: list[JsonObject] = [
 
 
 @pytest.mark.parametrize("block", ACCEPTED, ids=range(len(ACCEPTED)))
-def test_what_slack_accepts_passes(block: JsonObject) -> None:
+def test_charts_and_tables_that_slack_accepts_pass(block: JsonObject) -> None:
     check_blocks([block], "message")
 
 
 @pytest.mark.parametrize("block", REFUSED, ids=range(len(REFUSED)))
-def test_what_slack_refuses_is_refused(block: JsonObject) -> None:
+def test_charts_and_tables_that_slack_refuses_are_refused(block: JsonObject) -> None:
     with pytest.raises(SlackRefused, match="invalid_blocks"):
         check_blocks([block], "message")
 
@@ -103,7 +103,7 @@ def test_a_message_takes_two_charts_and_one_table() -> None:
 
 
 @pytest.mark.parametrize("block", [line(), table(HEAD, ROW)], ids=["chart", "table"])
-def test_neither_stands_in_a_modal_or_a_home(block: JsonObject) -> None:
+def test_charts_and_tables_are_refused_in_a_modal_and_a_home_tab(block: JsonObject) -> None:
     with pytest.raises(SlackRefused, match="invalid_blocks"):
         check_blocks([block], "modal")
     with pytest.raises(SlackRefused, match="invalid_blocks"):

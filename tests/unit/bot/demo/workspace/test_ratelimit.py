@@ -33,7 +33,7 @@ def test_edits_are_fifty_a_minute_over_the_whole_workspace() -> None:
     assert limited.value.retry_after_s == 15
 
 
-def test_waiting_as_told_is_enough() -> None:
+def test_waiting_for_retry_after_is_enough() -> None:
     clock = Clock()
     limiter = RateLimiter(RateLimits(), clock)
     spend(limiter, "chat.update", 50)
@@ -66,14 +66,14 @@ def test_methods_do_not_share_an_allowance() -> None:
     spend(limiter, "conversations.replies", 50)
 
 
-def test_unlimited_counts_all_the_same() -> None:
+def test_an_unlimited_method_is_still_counted() -> None:
     limiter = RateLimiter(RateLimits.unlimited(), Clock())
     spend(limiter, "chat.update", 500)
     assert limiter.counters.requests["chat.update"] == 500
 
 
 @given(st.lists(st.floats(min_value=0, max_value=10), max_size=200))
-def test_no_minute_ever_holds_more_than_allowed(gaps: list[float]) -> None:
+def test_no_minute_ever_exceeds_the_limit(gaps: list[float]) -> None:
     clock = Clock()
     limiter = RateLimiter(RateLimits(per_minute={"chat.update": 10}), clock)
     taken: list[float] = []

@@ -30,7 +30,7 @@ def test_mentions_are_found_in_both_forms() -> None:
     assert mentioned("<@UBOT1> and <@U2|two>") == {"UBOT1", "U2"}
 
 
-def test_rich_text_holds_the_same_words() -> None:
+def test_rich_text_contains_the_same_words() -> None:
     block = as_rich_text("<@UBOT1> a &lt; b <https://x.dev>")
     assert block["elements"] == [
         {

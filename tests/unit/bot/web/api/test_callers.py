@@ -16,7 +16,7 @@ CLAIMS: dict[str, JsonValue] = {
 }
 
 
-def test_claims_are_a_person_with_the_roles_that_were_set_for_them() -> None:
+def test_claims_become_a_person_with_the_configured_roles() -> None:
     caller = RULES.caller(CLAIMS)
 
     assert (caller.kind, caller.name) == (CallerKind.PERSON, "ann@example.com")
@@ -26,7 +26,7 @@ def test_claims_are_a_person_with_the_roles_that_were_set_for_them() -> None:
 
 @pytest.mark.parametrize("claim", ["groups", "email", "slack"])
 @pytest.mark.parametrize("odd", [None, 2**127, {"a": 1}, ["\ud800", [[]]], "\ud800<@U1>", True])
-def test_an_odd_claim_gives_nothing(claim: str, odd: JsonValue) -> None:
+def test_an_odd_claim_grants_nothing(claim: str, odd: JsonValue) -> None:
     caller = RULES.caller({**CLAIMS, claim: odd})
 
     assert caller.account == ""
@@ -43,7 +43,7 @@ def test_another_issuers_person_is_another_person() -> None:
     assert RULES.caller({**CLAIMS, "email": "new"}).user == RULES.caller(CLAIMS).user
 
 
-def test_a_claim_may_name_the_account_whose_roles_count() -> None:
+def test_a_claim_may_name_the_slack_account_whose_roles_apply() -> None:
     person = RULES.caller({**CLAIMS, "slack": "U0123"}).person(TeamId("T1"))
 
     assert (person.team, person.user) == (TeamId("T1"), UserId("U0123"))
@@ -64,11 +64,11 @@ def test_the_configured_token_is_a_service() -> None:
         (["Bearer a", "Bearer b"], ""),
     ],
 )
-def test_one_bearer_token_is_taken(headers: list[str], token: str) -> None:
+def test_one_bearer_token_is_accepted(headers: list[str], token: str) -> None:
     assert token_of(headers) == token
 
 
-def test_a_caller_that_asks_too_often_waits_and_others_do_not() -> None:
+def test_a_caller_over_the_rate_limit_waits_and_other_callers_do_not() -> None:
     now = 0.0
     rate = Rate(2, lambda: now)
     rate.take("a")

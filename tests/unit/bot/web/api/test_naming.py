@@ -58,17 +58,17 @@ class World:
         (at("Drills", API), "", "#Drills"),
     ],
 )
-def test_a_channel_is_called_as_people_call_it(place: Place, name: str, shown: str) -> None:
+def test_a_channel_has_its_platform_name(place: Place, name: str, shown: str) -> None:
     assert called(name, place) == shown
 
 
-async def test_channels_go_by_the_name_that_was_read_last() -> None:
+async def test_channels_have_their_last_read_name() -> None:
     places = [at("C1"), at("C2"), at("ops", API)]
     told = await World().names().channels(places)
     assert list(told.values()) == ["#incident-checkout", "C2", "#ops"]
 
 
-async def test_only_ids_that_a_platform_gives_are_asked_for() -> None:
+async def test_only_ids_of_a_platform_are_looked_up() -> None:
     world = World()
     told = await world.names().people(["U1ANNA", "@noor", "root", "", ALERTS])
     assert told == {"U1ANNA": "anna", "@noor": "noor", ALERTS: "an alert"}
@@ -76,7 +76,7 @@ async def test_only_ids_that_a_platform_gives_are_asked_for() -> None:
 
 
 @pytest.mark.parametrize("fails", [TimeoutError, StorageUnavailable])
-async def test_a_name_stays_while_no_one_answers_and_is_not_asked_for_at_each_look(
+async def test_a_name_is_kept_during_an_outage_without_repeated_lookups(
     fails: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(naming, "NAMES_S", 0.01)
@@ -94,11 +94,11 @@ async def test_a_name_stays_while_no_one_answers_and_is_not_asked_for_at_each_lo
     assert (await names.people(["U2BEN"]))["U2BEN"] == "ben"
 
 
-async def test_an_id_that_no_one_names_is_left_to_whoever_shows_it() -> None:
+async def test_an_unknown_id_is_left_to_the_view() -> None:
     assert "U9NOBODY" not in await World().names().people(["U9NOBODY"])
 
 
-async def test_a_look_asks_for_few_names_and_the_next_ones_for_the_others() -> None:
+async def test_a_page_looks_up_few_names_and_later_ones_the_others() -> None:
     users = [f"U{number:03}X" for number in range(2 * naming.MOST_ASKED)]
     world = World(called={user: f"name of {user}" for user in users})
     names = world.names()

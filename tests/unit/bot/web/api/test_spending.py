@@ -38,7 +38,7 @@ async def told(**by: list[SpentBy]) -> dict[str, list[dict[str, object]]]:
     return found["by"]  # type: ignore[return-value]
 
 
-async def test_people_are_called_by_their_names_and_by_their_ids_where_none_is_known() -> None:
+async def test_people_have_their_names_or_their_ids_when_unknown() -> None:
     rows = (await told(user=spent("U1MIRA", "@person/noor", "U9BEN", "@alert", "root")))["user"]
 
     assert [(row["name"], row["label"]) for row in rows] == [
@@ -46,13 +46,13 @@ async def test_people_are_called_by_their_names_and_by_their_ids_where_none_is_k
     ]  # fmt: skip
 
 
-async def test_two_of_one_name_are_distinguished_by_their_ids() -> None:
+async def test_two_people_with_one_name_are_distinguished_by_their_ids() -> None:
     rows = (await told(user=spent("U1MIRA", "@person/mira")))["user"]
 
     assert [row["label"] for row in rows] == ["mira (U1MIRA)", "mira (@person/mira)"]
 
 
-async def test_sessions_are_called_by_their_channel_with_when_and_where_they_are() -> None:
+async def test_sessions_are_named_by_channel_time_and_place() -> None:
     rows = (
         await told(session=spent(THREAD, "session:@api:console:5.1", "session:T1:D0BOB:", "odd"))
     )["session"]
@@ -69,7 +69,7 @@ async def test_sessions_are_called_by_their_channel_with_when_and_where_they_are
     }  # fmt: skip
 
 
-async def test_channels_are_called_as_then_and_those_without_a_name_as_now() -> None:
+async def test_channels_have_their_name_at_the_time_or_their_current_one() -> None:
     names = ("incident-payments", "C1", "@direct")
     rows = (await told(channel=spent(*names), session=spent(THREAD)))["channel"]
 
@@ -87,5 +87,5 @@ def test_a_session_shows_its_place(session: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "odd", "session:T1", "session:T1:C1", "turn:T1:C1:1.1"])
-def test_what_is_no_session_has_no_place(text: str) -> None:
+def test_an_invalid_session_has_no_place(text: str) -> None:
     assert place_of(text) is None

@@ -66,7 +66,7 @@ EVENTS: dict[str, NewChatEvent] = {
 
 
 @pytest.mark.parametrize("name", EVENTS)
-def test_an_event_is_what_clients_were_promised(name: str) -> None:
+def test_an_event_has_its_promised_form(name: str) -> None:
     event = EVENTS[name]
     golden = orjson.loads(GOLDEN.read_bytes())
 
@@ -82,9 +82,7 @@ def test_an_event_is_what_clients_were_promised(name: str) -> None:
         (NOT_READ, ["checked", "Kortex "]),
     ],
 )
-def test_the_end_of_a_failed_turn_says_what_became_of_its_proposals(
-    changes: str, notices: list[str]
-) -> None:
+def test_the_end_of_a_failed_turn_reports_its_proposals(changes: str, notices: list[str]) -> None:
     failed = replace(FINAL, end=TurnEnd.FAILED, notices=("checked",), changes=changes)
     *_, done = wire.ending(MESSAGE, failed, ("checkout",))
 
@@ -95,12 +93,12 @@ def test_every_kind_of_event_has_a_golden_form_and_a_model() -> None:
     assert {event.kind for event in EVENTS.values()} == set(ChatEventKind) == set(models.EVENTS)
 
 
-def test_a_message_is_numbered_as_its_question() -> None:
+def test_a_message_has_the_number_of_its_question() -> None:
     assert wire.message_of(TurnId(f"turn:@api:incident-checkout:{MESSAGE}")) == MESSAGE
 
 
 @pytest.mark.parametrize("odd", ["\ud800", "\x00", "a" * 100_000, '"\\\n'])
-def test_odd_text_stays_one_line_of_json(odd: str) -> None:
+def test_odd_text_is_one_line_of_json(odd: str) -> None:
     event = wire.text(MESSAGE, odd)
 
     assert "\n" not in event.data
