@@ -54,7 +54,7 @@ class LogsContract:
         return found
 
     @pytest.mark.parametrize("size", [3, 17, 100])
-    async def test_pages_deliver_all_lines_once_newest_first(
+    async def test_pages_return_all_lines_once_newest_first(
         self, logs: Logs, size: int, query: LogQuery, known: list[LogLine]
     ) -> None:
         found = await self.pages(logs, replace(query, limit=size))
@@ -71,14 +71,14 @@ class LogsContract:
         assert page.next_cursor
 
     @pytest.mark.parametrize("text", ["falling back", '|= "falling back"', "|~ `falling .ack`"])
-    async def test_filter_selects(
+    async def test_filter_selects_lines(
         self, logs: Logs, text: str, query: LogQuery, known: list[LogLine]
     ) -> None:
         found = await self.pages(logs, replace(query, filter=text))
         assert set(found) == {line for line in known if "falling back" in line.message}
         assert found
 
-    async def test_minimum_level_selects(
+    async def test_minimum_level_selects_lines(
         self, logs: Logs, query: LogQuery, known: list[LogLine]
     ) -> None:
         found = await self.pages(logs, replace(query, min_level="warn"))
@@ -93,11 +93,11 @@ class LogsContract:
         with pytest.raises(InvalidArguments, match="cursor"):
             await logs.query(replace(query, min_level="error", cursor=page.next_cursor))
 
-    async def test_products_with_lines_are_reported(self, logs: Logs, query: LogQuery) -> None:
+    async def test_products_with_lines_are_listed(self, logs: Logs, query: LogQuery) -> None:
         found = await logs.discover([PRODUCT, "nowhere"], query.interval)
         assert (list(found.without), list(found.labels.values())) == (["nowhere"], [1])
 
-    async def test_no_name_means_all_that_there_are(self, logs: Logs, query: LogQuery) -> None:
+    async def test_no_name_means_all_products(self, logs: Logs, query: LogQuery) -> None:
         found = await logs.discover([], query.interval)
         assert {PRODUCT, "payments"} <= set(found.products)
 

@@ -87,7 +87,7 @@ class MetricsContract:
         assert len(result.series) == 1
         assert result.unit == unit
 
-    async def test_matching_label_selects(self, metrics: Metrics, now: datetime) -> None:
+    async def test_matching_label_selects_series(self, metrics: Metrics, now: datetime) -> None:
         interval = Interval(now - timedelta(minutes=10), now)
         result = await metrics.query_range(MetricQuery("payments", P99, interval, {"env": "prod"}))
         assert len(result.series) == 1
@@ -101,7 +101,7 @@ class MetricsContract:
         assert list(result.series) == []
         assert f"metric {P99} exists" in result.notes[-1]
 
-    async def test_unknown_metric_names_what_the_product_has(
+    async def test_unknown_metric_lists_the_products_metrics(
         self, metrics: Metrics, now: datetime
     ) -> None:
         interval = Interval(now - timedelta(minutes=10), now)
@@ -117,7 +117,7 @@ class MetricsContract:
         query = MetricQuery("payments", P99, interval, {"env": 'x"} or {service="checkout'})
         assert list((await metrics.query_range(query)).series) == []
 
-    async def test_step_is_chosen_to_fit(self, metrics: Metrics, now: datetime) -> None:
+    async def test_step_fits_the_range(self, metrics: Metrics, now: datetime) -> None:
         interval = Interval(now - timedelta(hours=24), now)
         result = await metrics.query_range(MetricQuery("payments", P99, interval))
         assert result.step_s in {288, 300}  # CloudWatch has whole minutes
@@ -132,7 +132,7 @@ class MetricsContract:
         assert "step raised" in result.notes[0]
 
     @pytest.mark.parametrize(("instant", "number"), [(False, 10), (True, 1)])
-    async def test_selector_is_a_query(
+    async def test_selector_is_a_valid_query(
         self, metrics: Metrics, now: datetime, instant: bool, number: int
     ) -> None:
         interval = Interval(now - timedelta(minutes=10), now)
@@ -143,16 +143,14 @@ class MetricsContract:
         ]
         assert len(result.series[0].points) == number
 
-    async def test_query_that_cannot_be_read_is_refused_in_words(
+    async def test_unreadable_query_is_refused_with_a_message(
         self, metrics: Metrics, now: datetime
     ) -> None:
         interval = Interval(now - timedelta(minutes=10), now)
         with pytest.raises(InvalidArguments, match="query"):
             await metrics.promql("sum by (", interval, 60.0)
 
-    async def test_query_that_selects_nothing_says_so(
-        self, metrics: Metrics, now: datetime
-    ) -> None:
+    async def test_query_without_a_match_says_so(self, metrics: Metrics, now: datetime) -> None:
         interval = Interval(now - timedelta(minutes=10), now)
         result = await metrics.promql('no_such{service="payments"}', interval, 60.0)
         assert list(result.series) == []

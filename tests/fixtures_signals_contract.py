@@ -33,7 +33,7 @@ class SignalsContract:
         assert best is not None
         assert (best.name, best.unit, best.reading) == (P99, "seconds", "gauge")
 
-    async def test_spacing_is_learned(self, metrics: Metrics, hour: Interval) -> None:
+    async def test_spacing_is_learned_from_samples(self, metrics: Metrics, hour: Interval) -> None:
         found = await metrics.discover(PRODUCTS, hour)
         assert {signal.spacing_s for signal in found.signals} == {60.0}
 
@@ -42,18 +42,16 @@ class SignalsContract:
         assert list(found.without) == ["nowhere"]
         assert found.of("nowhere") == []
 
-    async def test_no_name_means_all_that_there_are(self, metrics: Metrics, hour: Interval) -> None:
+    async def test_no_name_means_all_products(self, metrics: Metrics, hour: Interval) -> None:
         found = await metrics.discover([], hour)
         assert set(PRODUCTS) <= set(found.products)
         assert list(found.without) == []
 
-    async def test_label_that_products_were_found_by_is_reported(
-        self, metrics: Metrics, hour: Interval
-    ) -> None:
+    async def test_product_label_is_reported(self, metrics: Metrics, hour: Interval) -> None:
         found = await metrics.discover(PRODUCTS, hour)
         assert found.labels == {"service": len(PRODUCTS)}
 
-    async def test_sweep_reads_what_a_single_query_reads(
+    async def test_sweep_reads_the_same_as_a_single_query(
         self, metrics: Metrics, hour: Interval
     ) -> None:
         found = await metrics.discover(PRODUCTS, hour)
@@ -66,7 +64,9 @@ class SignalsContract:
         ]
         assert set(by_place) == {(s.name, product) for s in found.signals for product in s.places}
 
-    async def test_sweep_is_for_the_products_asked(self, metrics: Metrics, hour: Interval) -> None:
+    async def test_sweep_covers_only_the_requested_products(
+        self, metrics: Metrics, hour: Interval
+    ) -> None:
         found = await metrics.discover(PRODUCTS, hour)
         swept = await metrics.sweep(SweepQuery(found.signals, hour, 60.0, ["checkout"]))
         assert {one.product for one in swept.series} == {"checkout"}

@@ -25,7 +25,7 @@ class TracesContract:
     def known(self, now: datetime) -> list[Trace]:
         return contract_traces(now)
 
-    async def test_a_trace_comes_back_whole(self, traces: Traces, known: list[Trace]) -> None:
+    async def test_a_trace_is_returned_complete(self, traces: Traces, known: list[Trace]) -> None:
         failed = [t for t in known if any(span.status == "error" for span in t.spans)]
         assert failed
         for one in (*failed[:3], *known[:3]):
@@ -36,7 +36,7 @@ class TracesContract:
                 one.spans, key=lambda s: s.span_id
             )
 
-    async def test_capitals_and_dashes_make_no_difference(
+    async def test_capitals_and_dashes_do_not_matter(
         self, traces: Traces, known: list[Trace]
     ) -> None:
         text = known[0].trace_id.upper()
@@ -44,11 +44,13 @@ class TracesContract:
         assert found is not None
         assert found.trace_id == known[0].trace_id
 
-    async def test_an_unknown_trace_is_none(self, traces: Traces) -> None:
+    async def test_an_unknown_trace_is_not_found(self, traces: Traces) -> None:
         assert await traces.get("0123456789abcdef0123456789abcdef") is None
 
     @pytest.mark.parametrize("text", ["req-77-zz", "f" * 33, "../admin", ""])
-    async def test_what_is_no_trace_id_is_refused_in_words(self, traces: Traces, text: str) -> None:
+    async def test_an_invalid_trace_id_is_refused_with_a_message(
+        self, traces: Traces, text: str
+    ) -> None:
         with pytest.raises(InvalidArguments, match="trace_id of a line"):
             await traces.get(text)
 
@@ -57,7 +59,7 @@ class TracesContract:
         end = now - timedelta(minutes=1)
         return TraceQuery("checkout", Interval(end - timedelta(minutes=10), end), limit=100)
 
-    async def test_search_finds_the_slowest_first(
+    async def test_search_returns_the_slowest_first(
         self, traces: Traces, known: list[Trace], query: TraceQuery
     ) -> None:
         found = (await traces.search(query)).traces
@@ -70,7 +72,7 @@ class TracesContract:
         assert len(found) == min(100, len(expected))
         assert "checkout" in found[0].services
 
-    async def test_search_keeps_failed_ones(
+    async def test_search_returns_failed_traces(
         self, traces: Traces, known: list[Trace], query: TraceQuery
     ) -> None:
         found = (await traces.search(replace(query, errors=True))).traces
@@ -83,12 +85,12 @@ class TracesContract:
         assert {one.trace_id for one in found} <= failed
         assert all(one.failed for one in found)
 
-    async def test_search_keeps_slow_ones(self, traces: Traces, query: TraceQuery) -> None:
+    async def test_search_returns_slow_traces(self, traces: Traces, query: TraceQuery) -> None:
         found = (await traces.search(replace(query, min_duration_ms=100.0))).traces
         assert found
         assert all(one.duration_us >= 99_000 for one in found)
 
-    async def test_search_keeps_one_operation(
+    async def test_search_returns_one_operation(
         self, traces: Traces, known: list[Trace], query: TraceQuery
     ) -> None:
         operation = next(
@@ -99,7 +101,7 @@ class TracesContract:
         none = (await traces.search(replace(query, operation="no such thing"))).traces
         assert list(none) == []
 
-    async def test_unknown_service_is_told_what_there_is(
+    async def test_unknown_service_lists_the_known_ones(
         self, traces: Traces, query: TraceQuery
     ) -> None:
         found = await traces.search(replace(query, product="chekout"))
@@ -107,7 +109,7 @@ class TracesContract:
         assert "checkout" in found.notes[0]
 
     @pytest.mark.parametrize("product", ["", " ", "a\nb", "x" * 300])
-    async def test_product_that_is_no_name_is_refused(
+    async def test_invalid_product_name_is_refused(
         self, traces: Traces, query: TraceQuery, product: str
     ) -> None:
         with pytest.raises(InvalidArguments):

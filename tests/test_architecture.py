@@ -55,18 +55,18 @@ def _names(found: Iterable[Source]) -> list[str]:
     return [each.path for each in found]
 
 
-def test_every_module_says_what_lives_there() -> None:
+def test_every_module_has_a_docstring() -> None:
     assert _names(each for each in sources() if not each.docstring) == []
 
 
-def test_a_file_holds_one_idea() -> None:
+def test_a_file_is_below_the_size_limit() -> None:
     # Whoever has no more lines at all need not be counted: that takes seconds.
     long = (each for each in sources() if each.text.count("\n") > MAX_CODE_LINES)
 
     assert _names(each for each in long if code_lines(each.text) > MAX_CODE_LINES) == []
 
 
-def test_a_function_fits_on_a_screen() -> None:
+def test_a_function_is_below_the_size_limit() -> None:
     assert [
         f"{each.path}: {name}"
         for each in sources()
@@ -75,18 +75,18 @@ def test_a_function_fits_on_a_screen() -> None:
     ] == []
 
 
-def test_a_file_is_named_after_what_it_is_about() -> None:
+def test_a_file_name_is_not_generic() -> None:
     assert _names(each for each in sources() if BANNED_NAMES.search(Path(each.path).stem)) == []
 
 
-def test_a_package_file_holds_its_docstring_only() -> None:
+def test_a_package_file_contains_only_its_docstring() -> None:
     packages = [each for each in sources() if each.path.endswith("/__init__.py")]
 
     assert packages
     assert _names(each for each in packages if each.statements != 1) == []
 
 
-def test_a_tool_is_executed_by_the_runner_and_by_no_one_else() -> None:
+def test_only_the_runner_executes_a_tool() -> None:
     callers = {
         each.path
         for each in sources()
@@ -104,7 +104,7 @@ def test_a_tool_is_executed_by_the_runner_and_by_no_one_else() -> None:
         ToolInvocationRecord, ToolOutcome,
     ],
 )  # fmt: skip
-def test_no_context_has_a_field_a_secret_would_fit(kind: type) -> None:
+def test_no_context_has_a_field_for_a_secret(kind: type) -> None:
     names = [f.name for f in dataclasses.fields(kind)]
 
     assert [n for n in names if SECRET_SHAPED.search(n) and n != "max_tokens"] == []
@@ -126,7 +126,7 @@ def test_the_environment_is_read_in_one_place() -> None:
     assert readers == ["bot/settings/environment.py"]
 
 
-def test_redacted_text_is_made_by_the_redactor_alone() -> None:
+def test_only_the_redactor_makes_redacted_text() -> None:
     made = [
         each.path
         for each in sources()
@@ -142,7 +142,7 @@ def _says_nothing(docstring: str) -> bool:
     return len(docstring.split()) < 3 and not re.search(r"`|Raises |\w\.\w", docstring)
 
 
-def test_every_docstring_says_something() -> None:
+def test_every_docstring_adds_information() -> None:
     assert [
         f"{each.path}: {name}"
         for each in sources()
@@ -151,7 +151,7 @@ def test_every_docstring_says_something() -> None:
     ] == []
 
 
-def test_what_people_talk_on_has_no_name_where_answers_and_actions_are_made() -> None:
+def test_the_core_names_no_chat_platform() -> None:
     rooms = ("bot/domain/", "bot/chat/", "bot/actions/", "bot/engine/", "bot/ports")
     platform = re.compile(r"(?i)slack|block kit|usergroup|mrkdwn")
 
@@ -164,7 +164,7 @@ def test_what_people_talk_on_has_no_name_where_answers_and_actions_are_made() ->
     ] == []
 
 
-def test_migrations_know_the_tables_only() -> None:
+def test_migrations_import_only_the_tables() -> None:
     imported = {module for each in migrations() for module in each.modules}
     ours = {module for module in imported if module.split(".")[0] in PACKAGES}
 
@@ -217,7 +217,7 @@ def _copy(folder: Path) -> Path:
     return folder
 
 
-def test_the_import_contracts_hold(tmp_path: Path) -> None:
+def test_the_import_contracts_are_kept(tmp_path: Path) -> None:
     result = _lint_imports(_copy(tmp_path))
 
     assert result.returncode == 0, result.stdout
@@ -282,7 +282,7 @@ REACHED = {
 
 
 @pytest.mark.parametrize("planted", REACHED)
-def test_a_reach_into_a_library_is_found(planted: str) -> None:
+def test_a_private_name_of_a_library_is_found(planted: str) -> None:
     assert REACHED[planted] in {each.what for each in reaches({"tools/planted.py": planted})}
 
 
@@ -297,7 +297,7 @@ def test_a_reach_into_a_library_is_found(planted: str) -> None:
         "import queue\nclass A(queue.Queue):\n    def __init__(self):\n        self._mine = 1",
     ],
 )
-def test_what_is_ours_or_public_is_no_reach(ours: str) -> None:
+def test_our_own_and_public_names_are_allowed(ours: str) -> None:
     assert reaches({"tools/planted.py": ours}) == []
 
 
@@ -323,7 +323,7 @@ def test_the_chosen_packages_are_dependencies() -> None:
 
 
 @pytest.mark.parametrize("package", SERVES)
-def test_a_chosen_package_is_imported_where_it_serves(package: str) -> None:
+def test_a_chosen_package_is_imported_at_run_time(package: str) -> None:
     imported = re.compile(rf"^\s*(?:import|from) {package.replace('-', '_')}\b", re.MULTILINE)
 
     assert any(

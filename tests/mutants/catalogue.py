@@ -438,7 +438,7 @@ MUTANTS = (
         "async with self._threads.hold(heard.ts):",
         (
             "tests/unit/bot/slack/listeners/test_message_intake.py::"
-            "test_a_message_does_not_overtake_one_of_its_thread_that_needs_looking_up",
+            "test_a_message_does_not_overtake_one_of_its_thread_in_a_lookup",
         ),
     ),
     Mutant(

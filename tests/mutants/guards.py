@@ -42,7 +42,7 @@ GUARD_MUTANTS = (
         "bot/actions/judge.py",
         "if to is ProposalState.CONFIRMED and proposal.four_eyes and own:",
         "if False:",
-        (f"{_CLICKED}test_four_eyes_refuses_the_asker_and_takes_another",),
+        (f"{_CLICKED}test_four_eyes_refuses_the_asker_and_accepts_another",),
     ),
     Mutant(
         "guard: four eyes are not looked for before the dispatch",

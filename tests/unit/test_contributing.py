@@ -18,22 +18,22 @@ WHERE = TEXT.split("## Where is what")[1].split("\n## ")[0]
 
 
 @pytest.mark.parametrize("path", [path for path in PATHS if "<" not in path])
-def test_a_path_that_is_named_is_there(path: str) -> None:
+def test_every_named_path_exists(path: str) -> None:
     assert path == "kortex.toml" or (ROOT / path).exists()  # the operator's own
 
 
 @pytest.mark.parametrize("path", [path for path in PATHS if "<" in path])
-def test_a_new_file_belongs_into_a_folder_that_is_there(path: str) -> None:
+def test_the_folder_of_a_new_file_exists(path: str) -> None:
     assert (ROOT / path.split("<", maxsplit=1)[0].rpartition("/")[0]).is_dir()
 
 
 @pytest.mark.parametrize("wanted", ["the card", "the prompt", "how often messages", "a price"])
-def test_what_a_newcomer_looks_for_first_is_in_the_table(wanted: str) -> None:
+def test_the_table_contains_a_newcomers_first_targets(wanted: str) -> None:
     assert [line for line in WHERE.splitlines() if line.startswith("| ") and wanted in line]
 
 
 @pytest.mark.parametrize("name", sorted(known()))
-def test_a_provider_is_everywhere_that_the_recipe_says(name: str) -> None:
+def test_a_provider_is_registered_everywhere_the_recipe_says(name: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
     (apart,) = [c for c in contracts if c["name"] == "providers do not know each other"]

@@ -55,7 +55,7 @@ def test_the_versions_agree() -> None:
     assert f"ARG VERSION={PROJECT['version']}\n" in dockerfile
 
 
-def test_the_charts_configuration_is_one() -> None:
+def test_the_charts_configuration_is_valid() -> None:
     values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
     named = {
         "SLACK_BOT_TOKEN": "xoxb-1",
@@ -68,7 +68,7 @@ def test_the_charts_configuration_is_one() -> None:
     assert settings.http.host == "0.0.0.0"
 
 
-def test_the_chart_may_read_what_the_tools_read_but_not_more() -> None:
+def test_the_chart_grants_exactly_what_the_tools_read() -> None:
     # Of a path, `api/v1` or `apis/apps/v1`.
     kinds = {("".join(kind.group.split("/")[1:-1]), kind.plural) for kind in KINDS}
     rules = rules_of_chart()
@@ -76,14 +76,14 @@ def test_the_chart_may_read_what_the_tools_read_but_not_more() -> None:
     assert reads_of(rules, verbs={"get", "list"}) == reads_of(rules)
 
 
-def test_compose_names_what_the_demo_reads() -> None:
+def test_compose_names_the_demos_variables() -> None:
     compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
     kortex = compose["services"]["kortex"]
     assert {DATABASE_URL, AUDIT_KEY} <= kortex["environment"].keys()
     assert kortex["ports"] == [f"127.0.0.1:{USUAL_PORT}:{USUAL_PORT}"]
 
 
-def test_the_image_is_made_of_files_that_exist() -> None:
+def test_the_image_is_built_of_existing_files() -> None:
     dockerfile = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
     ignored = (DEPLOY / "Dockerfile.dockerignore").read_text(encoding="utf-8")
     copied = [

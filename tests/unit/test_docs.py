@@ -41,7 +41,7 @@ LINKS = [
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
-def test_a_line_fits(page: Path) -> None:
+def test_a_line_is_within_the_length_limit(page: Path) -> None:
     lines = page.read_text(encoding="utf-8").splitlines()
     # A row of a table cannot be broken, nor can a line without a space: a path, an address.
     prose = [each for each in lines if not each.startswith("|")]
@@ -49,13 +49,13 @@ def test_a_line_fits(page: Path) -> None:
     assert long == []
 
 
-def test_a_number_of_a_decision_is_given_once() -> None:
+def test_a_decisions_number_is_unique() -> None:
     numbers = [page.name[:4] for page in PAGES if page.parent.name == "adr" and page.name[0] == "0"]
     assert len(numbers) == len(set(numbers)) > 0
 
 
 @pytest.mark.parametrize(("page", "link"), LINKS)
-def test_a_link_leads_somewhere(page: Path, link: str) -> None:
+def test_a_link_has_an_existing_target(page: Path, link: str) -> None:
     file, _, anchor = link.partition("#")
     target = (page.parent / file).resolve() if file else page
     assert target.exists()
@@ -83,7 +83,7 @@ def test_the_map_has_the_four_kinds() -> None:
     assert headings[:4] == ["Tutorial", "How-to", "Reference", "Explanation"]
 
 
-def test_test_paths_stand_in_the_proof_pages() -> None:
+def test_paths_of_tests_are_only_in_the_proof_pages() -> None:
     pages = [page for page in ROOT.glob("docs/*.md") if "| `tests/" in page.read_text("utf-8")]
     assert pages == []
 
@@ -103,7 +103,7 @@ def _commands() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("page", "line"), _commands())
-def test_a_command_that_is_shown_exists(page: str, line: str) -> None:
+def test_a_shown_command_exists(page: str, line: str) -> None:
     words = shlex.split(re.split(r" (?:\||>|&&) ", line)[0], comments=True)[1:]
     command: click.Command | None = kortex
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):

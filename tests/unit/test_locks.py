@@ -34,7 +34,7 @@ def asked_for(pins: dict[str, Requirement]) -> list[Requirement]:
 # An installer may look for `name[extra]` apart from `name`, and then meets a release that is newer
 # than the lock and has no hash in it (seen of pip 23.2): from that release on nothing installs.
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.stem)
-def test_an_extra_that_a_locked_package_asks_for_stands_in_the_lock(lock: Path) -> None:
+def test_an_extra_requested_by_a_locked_package_is_in_the_lock(lock: Path) -> None:
     pins = locked(lock)
 
     missing = [

@@ -38,7 +38,7 @@ def make(installed: Path, *goals: str) -> list[str]:
     return (ended.stdout + ended.stderr).splitlines()
 
 
-def test_a_finished_setup_says_what_comes_next(installed: Path) -> None:
+def test_a_finished_setup_prints_the_next_step(installed: Path) -> None:
     (said,) = make(installed, "setup")
 
     assert said == (
@@ -48,9 +48,7 @@ def test_a_finished_setup_says_what_comes_next(installed: Path) -> None:
 
 
 @pytest.mark.parametrize("extra", EXTRAS)
-def test_a_finished_extra_says_what_comes_next_and_on_which_page(
-    installed: Path, extra: str
-) -> None:
+def test_a_finished_extra_prints_the_next_step_and_its_page(installed: Path, extra: str) -> None:
     (said,) = make(installed, f"setup-{extra}")
 
     assert said.startswith(f"Ready: kortex[{extra}]. Next: ")
@@ -60,9 +58,9 @@ def test_a_finished_extra_says_what_comes_next_and_on_which_page(
     assert key.strip("[]") in (ROOT / page).read_text(encoding="utf-8")
 
 
-def test_two_goals_say_a_line_each(installed: Path) -> None:
+def test_two_goals_print_a_line_each(installed: Path) -> None:
     assert len(make(installed, "setup", "setup-mcp")) == 2
 
 
-def test_what_only_needs_a_setup_says_nothing_of_it(installed: Path) -> None:
+def test_a_goal_that_only_depends_on_a_setup_prints_nothing(installed: Path) -> None:
     assert make(installed, "demo") == ["kortex demo"]

@@ -113,7 +113,7 @@ def manifest() -> Manifest:
     return Manifest.model_validate(yaml.safe_load((ROOT / "app-manifest.yml").read_text()))
 
 
-def test_what_is_suggested_is_suggested_everywhere(manifest: Manifest) -> None:
+def test_suggested_prompts_are_the_same_everywhere(manifest: Manifest) -> None:
     suggested = manifest.features.agent_view.suggested_prompts
     assert tuple((each.title, each.message) for each in suggested) == replies.PROMPTS
 
@@ -128,16 +128,16 @@ def strings_in_the_slack_package() -> set[str]:
     }
 
 
-def test_the_manifest_has_slacks_structure_and_is_for_socket_mode(manifest: Manifest) -> None:
+def test_the_manifest_has_slacks_structure_and_uses_socket_mode(manifest: Manifest) -> None:
     assert manifest.settings.socket_mode_enabled
     assert manifest.settings.interactivity.is_enabled
 
 
-def test_the_scopes_are_those_the_code_needs(manifest: Manifest) -> None:
+def test_the_scopes_are_exactly_those_the_code_needs(manifest: Manifest) -> None:
     assert set(manifest.oauth_config.scopes.bot) == scopes()
 
 
-def test_the_methods_in_the_code_are_those_the_table_grants() -> None:
+def test_the_methods_in_the_code_are_those_of_the_scope_table() -> None:
     called = {each for each in strings_in_the_slack_package() if METHOD.fullmatch(each)}
     assert called == set(METHODS)
 
@@ -157,7 +157,7 @@ async def test_an_event_without_a_subscription_has_no_listener() -> None:
     assert response.status == 404
 
 
-def test_lists_repeat_nothing(manifest: Manifest) -> None:
+def test_lists_have_no_duplicates(manifest: Manifest) -> None:
     granted = manifest.oauth_config.scopes.bot
     events = manifest.settings.event_subscriptions.bot_events
     assert (sorted(set(granted)), sorted(set(events))) == (granted, events)
@@ -181,7 +181,7 @@ async def test_every_command_is_answered(name: str) -> None:
     assert response.status == 200
 
 
-async def test_a_command_that_is_not_ours_is_not_answered() -> None:
+async def test_a_foreign_command_is_not_answered() -> None:
     body = {"command": "/other", "text": "", "team_id": TEAM, "api_app_id": APP, "user_id": "U1"}
     response = await Ingress().app().async_dispatch(AsyncBoltRequest(mode="socket_mode", body=body))
     assert response.status == 404

@@ -7,7 +7,7 @@ SCRIPTS = sorted((Path(__file__).parents[2] / "migrations" / "versions").glob("*
 NAMED = re.compile(r'^(?:down_)?revision = "?(\w+)"?$', re.MULTILINE)
 
 
-def test_each_carries_its_number_and_follows_the_one_before() -> None:
+def test_each_migration_has_its_number_and_follows_the_previous_one() -> None:
     numbers = [script.name[:4] for script in SCRIPTS]
 
     named = [NAMED.findall(script.read_text(encoding="utf-8")) for script in SCRIPTS]

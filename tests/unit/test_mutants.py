@@ -27,5 +27,5 @@ def test_the_tests_that_catch_a_mutant_exist(mutant: Mutant) -> None:
         assert f"def {test.partition('[')[0]}" in (ROOT / path).read_text()
 
 
-def test_mutants_are_distinguished_by_their_names() -> None:
+def test_mutants_have_unique_names() -> None:
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)

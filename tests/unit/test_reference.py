@@ -30,14 +30,14 @@ def test_a_generated_page_is_current(name: str) -> None:
     assert written == PAGES[name](), "run `make reference` and look at the difference"
 
 
-def test_terms_are_sorted_and_each_stands_once() -> None:
+def test_terms_are_sorted_and_unique() -> None:
     terms = [term for term, _, _ in ROWS]
 
     assert len(terms) > 40
     assert terms == sorted(set(terms))
 
 
-def test_a_term_is_no_synonym_of_another() -> None:
+def test_a_term_is_not_a_synonym_of_another() -> None:
     assert SYNONYMS.keys() & {term for term, _, _ in ROWS} == set()
 
 

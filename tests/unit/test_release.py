@@ -12,7 +12,7 @@ RECIPE = (ROOT / "docs" / "releasing.md").read_text(encoding="utf-8")
 SECTIONS = re.findall(r"^## (.*)$", CHANGELOG, re.MULTILINE)
 
 
-def test_the_version_has_a_dated_section_below_what_is_not_released() -> None:
+def test_the_version_has_a_dated_section_below_unreleased() -> None:
     assert SECTIONS[0] == "Unreleased"
     version, day = re.fullmatch(r"(\S+) \((.*)\)", SECTIONS[1]).groups()  # type: ignore[union-attr]
     assert version == PROJECT["version"]
@@ -24,7 +24,7 @@ def test_sections_are_newest_first() -> None:
     assert days == sorted(days, reverse=True)
 
 
-def test_what_the_recipe_names_exists() -> None:
+def test_everything_named_in_the_recipe_exists() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.findall(r"`make ([\w-]+)`", RECIPE)
     assert targets
@@ -34,7 +34,7 @@ def test_what_the_recipe_names_exists() -> None:
     assert any("WORKFLOW_VERSION" in path.read_text(encoding="utf-8") for path in engine)
 
 
-def test_the_upgrade_is_tried_from_the_release_before() -> None:
+def test_the_upgrade_test_starts_from_the_previous_release() -> None:
     named = (ROOT / "tests" / "upgrade" / "release.py").read_text(encoding="utf-8")
     (version,) = re.findall(r'^RELEASE = "[0-9a-f]{40}"  # (\S+)$', named, re.MULTILINE)
     assert version == SECTIONS[2].split()[0]

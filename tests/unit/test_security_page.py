@@ -31,11 +31,11 @@ def test_a_rule_names_tests_that_exist(rule: str, where: str) -> None:
 
 
 @pytest.mark.parametrize(("file", "name"), NAMED)
-def test_a_test_that_is_named_is_there(file: str, name: str) -> None:
+def test_every_named_test_exists(file: str, name: str) -> None:
     assert f"def {name}(" in (ROOT / file).read_text()
 
 
-def test_what_is_promised_and_what_is_proved_are_the_same() -> None:
+def test_promised_and_proved_rules_are_the_same() -> None:
     promised = " ".join(TOLD.split())
 
     assert [rule for rule, _ in ROWS if " ".join(rule.split()) not in promised] == []
@@ -43,5 +43,5 @@ def test_what_is_promised_and_what_is_proved_are_the_same() -> None:
 
 
 @pytest.mark.parametrize("file", sorted(set(re.findall(r"`(tests/[\w/]+\.py)", PAGE))))
-def test_a_file_of_tests_that_is_named_is_there(file: str) -> None:
+def test_every_named_test_file_exists(file: str) -> None:
     assert TEST.search((ROOT / file).read_text())

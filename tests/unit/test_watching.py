@@ -74,7 +74,7 @@ def labels_in(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize(("what", "text"), list(expressions()))
-def test_what_is_asked_for_exists(what: str, text: str) -> None:
+def test_queried_metrics_exist(what: str, text: str) -> None:
     shown = exposed()
     named = names_in(text)
 
@@ -84,7 +84,7 @@ def test_what_is_asked_for_exists(what: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: str(rule["alert"]))
-def test_each_alert_names_a_section_that_says_what_it_means_and_what_to_do(
+def test_each_alert_names_a_section_with_meaning_and_remedy(
     rule: dict[str, Any],
 ) -> None:
     page, _, anchor = rule["annotations"]["runbook"].partition("#")
@@ -111,7 +111,7 @@ def test_a_bug_in_a_tool_pages() -> None:
     assert "for" not in rule
 
 
-def test_every_alert_is_tried_by_promtool() -> None:
+def test_every_alert_is_tested_by_promtool() -> None:
     tried = (ROOT / "deploy/alerts.test.yaml").read_text()
 
     assert [r["alert"] for r in ALERTS if f"alertname: {r['alert']}\n" not in tried] == []

@@ -33,7 +33,7 @@ class Hands:
         return self.now
 
 
-async def test_a_refused_token_is_a_problem_until_a_call_is_taken_again() -> None:
+async def test_a_refused_token_is_a_problem_until_a_call_succeeds() -> None:
     inner = Scripted()
     access = WatchedCalls(inner, Hands())
     inner.failure = LockedOut("chat.update", "token_revoked")
@@ -58,7 +58,7 @@ async def test_another_refusal_says_nothing_about_the_token() -> None:
     assert access.is_open
 
 
-async def test_a_token_that_no_one_uses_is_tried_now_and_then() -> None:
+async def test_an_unused_token_is_probed_regularly() -> None:
     inner, clock = Scripted(), Hands()
     access = WatchedCalls(inner, clock)
     await access.probe(60)
@@ -73,7 +73,7 @@ async def test_a_token_that_no_one_uses_is_tried_now_and_then() -> None:
 
 
 @pytest.mark.parametrize("code", ["invalid_auth", "token_revoked", "account_inactive"])
-async def test_slack_is_asked_once_a_minute_however_it_answers(code: str) -> None:
+async def test_slack_is_asked_once_a_minute_after_any_answer(code: str) -> None:
     inner, clock = Scripted(), Hands()
     access = WatchedCalls(inner, clock)
     for second in range(601):
@@ -84,7 +84,7 @@ async def test_slack_is_asked_once_a_minute_however_it_answers(code: str) -> Non
     assert inner.methods == ["auth.test"] * 10
 
 
-async def test_a_slack_that_cannot_be_reached_is_a_note_and_no_problem() -> None:
+async def test_an_unreachable_slack_is_a_note_and_not_a_problem() -> None:
     inner = Scripted()
     access = WatchedCalls(inner, Hands())
     inner.failure = Unreachable("auth.test", "timed out")
@@ -98,7 +98,7 @@ async def test_a_slack_that_cannot_be_reached_is_a_note_and_no_problem() -> None
     assert access.note == ""
 
 
-async def test_what_is_known_of_a_token_outlives_a_slack_that_cannot_be_reached() -> None:
+async def test_the_state_of_a_token_survives_a_slack_outage() -> None:
     inner = Scripted()
     access = WatchedCalls(inner, Hands())
     for failure in (LockedOut("auth.test", "invalid_auth"), Unreachable("auth.test", "timed out")):

@@ -66,13 +66,13 @@ def world() -> World:
     return World()
 
 
-async def test_a_name_is_asked_once(world: World) -> None:
+async def test_a_name_is_requested_once(world: World) -> None:
     assert await world.names.for_asking(HERE) == "incident-checkout"
     assert await world.names.for_asking(HERE) == "incident-checkout"
     assert world.asked == 1
 
 
-async def test_a_rename_that_no_one_told_shows_after_a_while(world: World) -> None:
+async def test_an_unannounced_rename_is_noticed_after_the_ttl(world: World) -> None:
     await world.names.for_asking(HERE)
     world.answers(called("checkout"))
     world.store.later(TTL_S + 1)
@@ -80,7 +80,7 @@ async def test_a_rename_that_no_one_told_shows_after_a_while(world: World) -> No
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=str)
-async def test_a_restart_while_slack_does_not_answer_forgets_no_name(
+async def test_a_restart_during_a_slack_outage_keeps_every_name(
     world: World, failure: Exception
 ) -> None:
     await world.names.for_asking(HERE)
@@ -89,7 +89,7 @@ async def test_a_restart_while_slack_does_not_answer_forgets_no_name(
     assert await world.restarted().for_asking(HERE) == "incident-checkout"
 
 
-async def test_a_name_that_no_one_could_read_for_a_day_is_none(world: World) -> None:
+async def test_a_name_not_refreshed_for_a_day_is_unknown(world: World) -> None:
     await world.names.for_asking(HERE)
     world.answers(LIMITED)
     world.store.later(KEPT_S + 1)
@@ -97,7 +97,7 @@ async def test_a_name_that_no_one_could_read_for_a_day_is_none(world: World) -> 
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=str)
-async def test_nothing_is_decided_by_a_name_of_more_than_a_minute_ago(
+async def test_no_decision_uses_a_name_older_than_a_minute(
     world: World, failure: Exception
 ) -> None:
     await world.names.for_asking(HERE)
@@ -107,7 +107,7 @@ async def test_nothing_is_decided_by_a_name_of_more_than_a_minute_ago(
     assert (within, await world.names.for_deciding(HERE)) == ("incident-checkout", UNKNOWN)
 
 
-async def test_a_rename_ends_the_kept_name_at_once(world: World) -> None:
+async def test_a_rename_discards_the_kept_name_at_once(world: World) -> None:
     await world.names.for_asking(HERE)
     world.answers(LIMITED)
     await world.names.renamed(HERE.team, "C1")
@@ -115,14 +115,14 @@ async def test_a_rename_ends_the_kept_name_at_once(world: World) -> None:
     assert await world.names.for_deciding(HERE) == UNKNOWN
 
 
-async def test_after_a_rename_the_new_name_is_asked_for(world: World) -> None:
+async def test_after_a_rename_the_new_name_is_requested(world: World) -> None:
     await world.names.for_asking(HERE)
     world.answers(called("checkout"))
     await world.names.renamed(HERE.team, "C1")
     assert await world.names.for_deciding(HERE) == "checkout"
 
 
-async def test_an_answer_that_a_rename_overtook_is_no_name() -> None:
+async def test_an_answer_overtaken_by_a_rename_is_discarded() -> None:
     world = World()
     world.api.gate.clear()
     async with asyncio.TaskGroup() as group:
@@ -145,7 +145,7 @@ async def test_an_answer_that_a_rename_overtook_is_no_name() -> None:
     ],
     ids=str,
 )
-async def test_an_odd_answer_is_no_name_and_is_not_kept(
+async def test_an_odd_answer_is_not_a_name_and_is_not_kept(
     world: World, answer: dict[str, JsonValue]
 ) -> None:
     world.answers(answer)
@@ -162,20 +162,20 @@ async def test_an_odd_answer_is_no_name_and_is_not_kept(
     ],
     ids=str,
 )
-async def test_what_is_no_channel_has_a_word_of_its_own(
+async def test_a_direct_message_has_its_own_name(
     world: World, answer: dict[str, JsonValue], name: str
 ) -> None:
     world.answers(answer)
     assert await world.names.for_asking(HERE) == name
 
 
-async def test_a_direct_message_is_known_without_asking(world: World) -> None:
+async def test_a_direct_message_is_recognised_without_a_request(world: World) -> None:
     place = Place(TeamId("T1"), ChannelId("D1"), MessageTs(""))
     assert await world.names.for_deciding(place) == DIRECT
     assert world.asked == 0
 
 
-async def test_patience_asks_again_until_there_is_a_name(world: World) -> None:
+async def test_a_lookup_is_retried_until_there_is_a_name(world: World) -> None:
     answers: Iterator[dict[str, JsonValue] | Exception] = iter(
         [LIMITED, LIMITED, called("incident-checkout")]
     )
@@ -183,19 +183,19 @@ async def test_patience_asks_again_until_there_is_a_name(world: World) -> None:
     assert await world.names.for_asking(HERE, 30.0) == "incident-checkout"
 
 
-async def test_patience_is_not_spent_on_what_will_not_come(world: World) -> None:
+async def test_a_permanent_failure_is_not_retried(world: World) -> None:
     world.answers(SurfaceFailed("missing_scope", retryable=False))
     assert await world.names.for_asking(HERE, 30.0) == UNKNOWN
     assert world.asked == 1
 
 
-async def test_patience_ends(world: World) -> None:
+async def test_a_lookup_ends_after_its_time_limit(world: World) -> None:
     world.answers(LIMITED)
     world.sleep = for_ever  # type: ignore[method-assign, assignment]
     assert await world.restarted().for_asking(HERE, 0.01) == UNKNOWN
 
 
-async def test_a_store_that_fails_is_no_name_of_another_time(world: World) -> None:
+async def test_a_failing_store_gives_no_older_name(world: World) -> None:
     await world.names.for_asking(HERE)
     world.store.broken = True
     with pytest.raises(StorageUnavailable):

@@ -36,7 +36,7 @@ def raises(error: Exception) -> object:
         ("C1", Readers.UNKNOWN),
     ],
 )
-async def test_a_channel_says_who_reads_it(channel: JsonValue, readers: Readers) -> None:
+async def test_a_channel_reports_its_readers(channel: JsonValue, readers: Readers) -> None:
     api = FakeWebApi()
     api.answers["conversations.info"] = {"channel": channel}
 
@@ -48,7 +48,7 @@ async def test_a_channel_says_who_reads_it(channel: JsonValue, readers: Readers)
     [SurfaceFailed("down", retryable=True), SurfaceGone("channel_not_found"), TimeoutError()],
     ids=lambda error: type(error).__name__,
 )
-async def test_what_cannot_be_read_is_unknown_and_asked_again(error: Exception) -> None:
+async def test_unreadable_readers_are_unknown_and_requested_again(error: Exception) -> None:
     api = FakeWebApi()
     api.answers["conversations.info"] = raises(error)  # type: ignore[assignment]
     readers = ChannelReaders(Channels(api, lambda: 0.0))
@@ -58,7 +58,7 @@ async def test_what_cannot_be_read_is_unknown_and_asked_again(error: Exception) 
     assert await readers.of(place("C1")) is Readers.OWN
 
 
-async def test_it_is_asked_once_in_five_minutes_and_never_of_a_direct_message() -> None:
+async def test_readers_are_requested_once_in_five_minutes_and_never_for_a_direct_message() -> None:
     api, now = FakeWebApi(), [0.0]
     api.answers["conversations.info"] = {"channel": {"is_ext_shared": False}}
     readers = ChannelReaders(Channels(api, lambda: now[0]))

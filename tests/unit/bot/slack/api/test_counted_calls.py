@@ -34,7 +34,7 @@ async def test_an_edit_is_counted_and_other_calls_are_not() -> None:
     assert _count(metrics, "kortex_slack_edits_total") == 1
 
 
-async def test_a_refused_edit_is_a_429_and_no_edit() -> None:
+async def test_a_refused_edit_counts_as_a_429_and_not_as_an_edit() -> None:
     metrics = Metrics()
     calls = CountedCalls(_Api(RateLimited("chat.update", 3.0)), metrics)
 

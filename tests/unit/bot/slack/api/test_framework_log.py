@@ -7,7 +7,7 @@ from bot.slack.listeners.ports import IngressSettings
 from tests.slack_ingress import IDENTITY, Ingress
 
 
-def test_a_token_in_the_environment_is_no_warning_at_every_start(
+def test_a_token_in_the_environment_causes_no_repeated_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-of-the-environment")

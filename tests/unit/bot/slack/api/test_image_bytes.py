@@ -36,7 +36,7 @@ def test_its_kind_and_size_are_read(content: bytes, media: str) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"<svg/>", b"BM\x00", b"\xff\xd8\xff", png()[:20]])
-def test_what_is_none_or_broken_is_refused(content: bytes) -> None:
+def test_a_missing_or_broken_image_is_refused(content: bytes) -> None:
     with pytest.raises(NotShown):
         kind_of(content)
 
@@ -47,7 +47,7 @@ def test_more_pixels_than_vendors_take_are_refused(size: tuple[int, int]) -> Non
         kind_of(png(*size))
 
 
-def test_a_photos_size_is_not_its_thumbnails() -> None:
+def test_a_photo_has_its_own_size_and_not_its_thumbnails() -> None:
     segment = b"Exif\x00\x00" + JPEG
     exif = b"\xff\xe1" + struct.pack(">H", len(segment) + 2) + segment
     frame = b"\xff\xff\xc2\x00\x11\x08" + struct.pack(">HH", 20_000, 20_000) + b"\x03"
@@ -56,6 +56,6 @@ def test_a_photos_size_is_not_its_thumbnails() -> None:
 
 
 @given(st.binary(max_size=60), st.sampled_from([b"", png()[:8], GIF[:6], JPEG[:3], VP8X[:12]]))
-def test_any_bytes_are_an_image_or_none(rest: bytes, begin: bytes) -> None:
+def test_any_bytes_are_an_image_or_refused(rest: bytes, begin: bytes) -> None:
     with suppress(NotShown):
         assert kind_of(begin + rest).width > 0

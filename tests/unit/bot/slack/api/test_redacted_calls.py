@@ -52,14 +52,14 @@ async def test_no_cell_of_a_table_carries_a_secret() -> None:
     assert SECRET not in await sent("chat.postMessage", blocks=[block])
 
 
-async def test_no_words_about_a_picture_carry_a_secret() -> None:
+async def test_no_text_of_a_picture_carries_a_secret() -> None:
     files: JsonValue = [{"id": "F1", "title": SECRET}]
 
     assert SECRET not in await sent("files.getUploadURLExternal", alt_txt=SECRET, filename="a.png")
     assert SECRET not in await sent("files.completeUploadExternal", files=files)
 
 
-async def test_what_comes_back_to_us_is_left_alone() -> None:
+async def test_values_that_return_to_us_are_unchanged() -> None:
     button: JsonValue = {"type": "button", "value": SECRET, "action_id": SECRET}
 
     assert SECRET in await sent("chat.update", blocks=[button])

@@ -24,7 +24,7 @@ class Directory:
         return number
 
 
-async def test_those_who_ask_at_once_share_one_look_up() -> None:
+async def test_simultaneous_callers_share_one_lookup() -> None:
     directory = Directory()
     fresh = SingleFlightCache(directory.look_up, lambda: 0.0)
 
@@ -36,7 +36,7 @@ async def test_those_who_ask_at_once_share_one_look_up() -> None:
     assert [each.result() for each in both] == [1, 1]
 
 
-async def test_a_failure_is_raised_and_asked_again() -> None:
+async def test_a_failure_is_raised_and_not_cached() -> None:
     directory = Directory(OSError("away"))
     directory.gate.set()
     fresh = SingleFlightCache(directory.look_up, lambda: 0.0)
@@ -47,7 +47,7 @@ async def test_a_failure_is_raised_and_asked_again() -> None:
     assert await fresh.get("a", 60.0) == 2
 
 
-async def test_who_waits_while_it_is_forgotten_gets_a_newer_answer() -> None:
+async def test_a_caller_that_waits_during_an_invalidation_gets_a_newer_answer() -> None:
     directory = Directory()
     fresh = SingleFlightCache(directory.look_up, lambda: 0.0)
 
@@ -62,7 +62,7 @@ async def test_who_waits_while_it_is_forgotten_gets_a_newer_answer() -> None:
     assert await fresh.get("a", 60.0) == 2
 
 
-async def test_an_answer_is_kept_for_as_long_as_the_caller_allows() -> None:
+async def test_an_answer_is_cached_as_long_as_the_caller_allows() -> None:
     now = [0.0]
     directory = Directory()
     directory.gate.set()
@@ -74,7 +74,7 @@ async def test_an_answer_is_kept_for_as_long_as_the_caller_allows() -> None:
     assert (await fresh.get("a", 120.0), await fresh.get("a", 60.0)) == (1, 2)
 
 
-async def test_the_least_recently_used_makes_room() -> None:
+async def test_the_least_recently_used_entry_is_evicted() -> None:
     directory = Directory()
     directory.gate.set()
     fresh = SingleFlightCache(directory.look_up, lambda: 0.0, capacity=2)

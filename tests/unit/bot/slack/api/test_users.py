@@ -28,7 +28,7 @@ def world() -> World:
     return World()
 
 
-async def test_the_zone_is_asked_once_an_hour_together_with_the_name(world: World) -> None:
+async def test_the_zone_is_requested_once_an_hour_together_with_the_name(world: World) -> None:
     world.says(tz="Asia/Kolkata", tz_offset=19_800, name="mira")
 
     assert await world.people.zone(MIRA) == "Asia/Kolkata"
@@ -44,16 +44,14 @@ async def test_the_zone_is_asked_once_an_hour_together_with_the_name(world: Worl
 @pytest.mark.parametrize(
     "tz", [None, "", 5, "Nowhere/Land", "../../etc/passwd", "Europe", "/etc/localtime", "x" * 5_000]
 )
-async def test_what_is_no_zone_is_not_known(world: World, tz: JsonValue) -> None:
+async def test_an_invalid_zone_is_unknown(world: World, tz: JsonValue) -> None:
     world.says(tz=tz)
 
     assert await world.people.zone(MIRA) == ""
 
 
 @pytest.mark.parametrize("error", [SurfaceFailed("down", retryable=True), TimeoutError()])
-async def test_a_lookup_that_fails_is_no_zone_and_is_asked_again(
-    world: World, error: Exception
-) -> None:
+async def test_a_failed_lookup_is_unknown_and_repeated(world: World, error: Exception) -> None:
     world.api.answers["users.info"] = error
     assert await world.people.zone(MIRA) == ""
 
@@ -61,6 +59,6 @@ async def test_a_lookup_that_fails_is_no_zone_and_is_asked_again(
     assert await world.people.zone(MIRA) == "Europe/Berlin"
 
 
-async def test_a_caller_over_http_is_called_by_name_without_asking(world: World) -> None:
+async def test_an_api_caller_is_named_without_a_lookup(world: World) -> None:
     assert await world.people.name("@person/alice") == "alice"
     assert world.api.count("users.info") == 0

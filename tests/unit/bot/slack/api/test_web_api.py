@@ -69,7 +69,7 @@ async def test_an_answer_is_returned(serve: Serve) -> None:
 @pytest.mark.parametrize(
     "code", ["message_not_found", "channel_not_found", "is_archived", "not_in_channel", "thread_not_found"]
 )  # fmt: skip
-async def test_what_is_gone_is_reported_as_gone(serve: Serve, code: str) -> None:
+async def test_a_deleted_target_is_reported_as_gone(serve: Serve, code: str) -> None:
     api = await serve(answering(json={"ok": False, "error": code}))
 
     with pytest.raises(SurfaceGone, match=code):
@@ -93,7 +93,7 @@ async def test_a_refusal_keeps_slack_s_code(serve: Serve, code: str, *, retryabl
     ("header", "seconds"),
     [("7", 7.0), ("0", 1.0), ("-3", 30.0), ("soon", 30.0), ("nan", 30.0), ("inf", 30.0), ("9999", 300.0)],
 )  # fmt: skip
-async def test_a_rate_limit_says_how_long(serve: Serve, header: str, seconds: float) -> None:
+async def test_a_rate_limit_has_its_wait(serve: Serve, header: str, seconds: float) -> None:
     body = {"ok": False, "error": "ratelimited"}
     api = await serve(answering(json=body, status=429, **{"Retry-After": header}))
 
@@ -103,7 +103,7 @@ async def test_a_rate_limit_says_how_long(serve: Serve, header: str, seconds: fl
     assert (caught.value.retry_after_s, caught.value.method) == (seconds, "chat.update")
 
 
-async def test_a_rate_limit_without_a_body_or_header_is_one(serve: Serve) -> None:
+async def test_a_rate_limit_without_a_body_or_header_is_recognised(serve: Serve) -> None:
     api = await serve(answering(text="slow down", status=429))
 
     with pytest.raises(RateLimited):
@@ -122,7 +122,7 @@ async def test_a_rate_limit_without_a_body_or_header_is_one(serve: Serve) -> Non
         ("null", "application/json", 500),
     ],
 )
-async def test_a_body_that_is_no_answer_may_be_tried_again(
+async def test_an_unreadable_body_may_be_retried(
     serve: Serve, body: str, kind: str, status: int
 ) -> None:
     api = await serve(answering(text=body, status=status, kind=kind))
@@ -147,7 +147,7 @@ async def test_silence_ends_at_the_timeout(serve: Serve) -> None:
     never.set()
 
 
-async def test_a_lost_answer_is_not_sent_again(serve: Serve) -> None:
+async def test_a_request_with_a_lost_reply_is_not_repeated(serve: Serve) -> None:
     arrived: list[str] = []
 
     async def handler(request: web.Request) -> web.StreamResponse:
@@ -164,7 +164,7 @@ async def test_a_lost_answer_is_not_sent_again(serve: Serve) -> None:
     assert arrived == ["chat.postMessage"]
 
 
-async def test_no_one_there_may_be_tried_again(
+async def test_a_refused_connection_may_be_retried(
     session: aiohttp.ClientSession, unused_tcp_port: int
 ) -> None:
     api = create_api("xoxb-test", f"http://127.0.0.1:{unused_tcp_port}/api/", session)
@@ -175,7 +175,7 @@ async def test_no_one_there_may_be_tried_again(
     assert caught.value.retryable
 
 
-async def test_reads_are_asked_in_the_query_and_writes_in_json(serve: Serve) -> None:
+async def test_reads_use_the_query_and_writes_use_json(serve: Serve) -> None:
     seen: list[tuple[str, str, dict[str, str], str]] = []
 
     async def handler(request: web.Request) -> web.StreamResponse:
@@ -194,7 +194,7 @@ async def test_reads_are_asked_in_the_query_and_writes_in_json(serve: Serve) -> 
 
 
 @pytest.mark.parametrize("text", ["⚠ déployé & <b>", "half of one: \ud83d", "", "\x00"])
-async def test_every_text_arrives_as_it_was_written(serve: Serve, text: str) -> None:
+async def test_every_text_arrives_unchanged(serve: Serve, text: str) -> None:
     seen: list[object] = []
 
     async def handler(request: web.Request) -> web.StreamResponse:
@@ -209,7 +209,7 @@ async def test_every_text_arrives_as_it_was_written(serve: Serve, text: str) -> 
     assert answer["echo"] == text
 
 
-async def test_a_call_on_a_closed_session_may_be_tried_again(
+async def test_a_call_on_a_closed_session_may_be_retried(
     serve: Serve, session: aiohttp.ClientSession
 ) -> None:
     api = await serve(answering(json={"ok": True}))
@@ -219,14 +219,14 @@ async def test_a_call_on_a_closed_session_may_be_tried_again(
         await api.call("chat.update", channel="C1", ts="1.2", text="x")
 
 
-async def test_a_body_that_is_nested_too_deep_may_be_tried_again(serve: Serve) -> None:
+async def test_a_body_that_is_nested_too_deep_may_be_retried(serve: Serve) -> None:
     api = await serve(answering(text="[" * 100_000, kind="application/json"))
 
     with pytest.raises(Unreachable):
         await api.call("chat.update", channel="C1", ts="1.2", text="x")
 
 
-async def test_behind_a_proxy_the_proxy_is_asked(
+async def test_behind_a_proxy_the_proxy_is_used(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, session: aiohttp.ClientSession
 ) -> None:
     seen: list[tuple[str, str, str]] = []
@@ -246,7 +246,7 @@ async def test_behind_a_proxy_the_proxy_is_asked(
 
 
 @pytest.mark.parametrize("method", ["chat.update", "conversations.info"])
-async def test_a_redirect_is_no_answer_and_not_followed(serve: Serve, method: str) -> None:
+async def test_a_redirect_is_not_followed(serve: Serve, method: str) -> None:
     seen: list[str] = []
 
     async def handler(request: web.Request) -> web.StreamResponse:
@@ -278,7 +278,7 @@ async def test_no_cookie_is_kept(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("token", ["x\r\nX-Other: y", "x\ny"])
-async def test_a_token_is_no_header_of_its_own(
+async def test_the_token_is_not_a_default_header(
     serve: Serve, session: aiohttp.ClientSession, token: str
 ) -> None:
     there = await serve(answering(json={"ok": True}))
@@ -288,7 +288,7 @@ async def test_a_token_is_no_header_of_its_own(
         await api.call("chat.update", channel="C1")
 
 
-async def test_a_packed_answer_is_no_answer(serve: Serve) -> None:
+async def test_a_compressed_answer_is_refused(serve: Serve) -> None:
     api = await serve(answering(text="x", kind="application/gzip"))
 
     with pytest.raises(Unreachable, match="unreadable"):

@@ -55,7 +55,7 @@ class Api(SlackCalls):
 CARD = replace(proposal(), place=ASK.place)
 
 
-async def test_an_alerts_thread_is_named_without_a_machines_time() -> None:
+async def test_an_alerts_thread_is_named_without_a_timestamp() -> None:
     api = Api()
     asker = replace(ASK.asker, user=ALERTS)
     text = Redacted("What is wrong since 2026-04-07T14:00Z?")
@@ -65,7 +65,7 @@ async def test_an_alerts_thread_is_named_without_a_machines_time() -> None:
     assert api.calls[0][1]["title"] == "What is wrong since 14:00 UTC?"
 
 
-async def test_a_thread_is_worked_on_and_then_it_is_not() -> None:
+async def test_a_threads_status_is_working_and_then_idle() -> None:
     api = Api()
     async with AgentSessions(api).running() as sessions:
         sessions.begins(ASK)
@@ -95,7 +95,7 @@ async def test_a_later_question_does_not_name_the_thread_again() -> None:
     assert "title" not in api.calls[0][1]
 
 
-async def test_a_thread_waits_while_its_proposal_does() -> None:
+async def test_a_thread_waits_while_its_proposal_waits() -> None:
     api = Api()
     async with AgentSessions(api).running() as sessions:
         sessions.begins(ASK)
@@ -109,7 +109,7 @@ async def test_a_thread_waits_while_its_proposal_does() -> None:
     assert api.told() == ["processing", "suspended", "active"]
 
 
-async def test_what_was_not_told_in_time_is_not_told() -> None:
+async def test_an_outdated_status_is_not_sent() -> None:
     api = Api()
     api.gate.clear()
     async with AgentSessions(api).running() as sessions:
@@ -124,7 +124,7 @@ async def test_what_was_not_told_in_time_is_not_told() -> None:
     assert api.told() == ["processing", "active"]
 
 
-async def test_a_workspace_without_the_new_method_is_reported_by_the_older_ones() -> None:
+async def test_a_workspace_without_the_new_method_uses_the_older_ones() -> None:
     api = Api(NEW)
     async with AgentSessions(api).running() as sessions:
         sessions.begins(ASK)
@@ -136,7 +136,7 @@ async def test_a_workspace_without_the_new_method_is_reported_by_the_older_ones(
     assert (api.told()[1], api.told()[3]) == ("is looking into it…", "")
 
 
-async def test_a_workspace_that_has_neither_is_asked_once() -> None:
+async def test_a_workspace_with_neither_method_is_asked_once() -> None:
     api = Api(NEW, OLD)
     async with AgentSessions(api).running() as sessions:
         sessions.begins(ASK)
@@ -149,7 +149,7 @@ async def test_a_workspace_that_has_neither_is_asked_once() -> None:
 
 
 @pytest.mark.parametrize("fault", [Unreachable(NEW, "x"), Refused(NEW, "invalid_thread_ts")])
-async def test_a_call_that_fails_is_not_the_end_of_telling(fault: Exception) -> None:
+async def test_a_failed_call_does_not_stop_later_statuses(fault: Exception) -> None:
     api = Api()
     api.faults.append(fault)
     async with AgentSessions(api).running() as sessions:
@@ -161,7 +161,7 @@ async def test_a_call_that_fails_is_not_the_end_of_telling(fault: Exception) -> 
     assert [method for method, _ in api.calls] == [NEW, NEW]
 
 
-async def test_a_429_is_waited_out_and_then_the_newest_is_reported() -> None:
+async def test_a_429_is_waited_for_and_then_the_newest_status_is_sent() -> None:
     api = Api()
     api.faults.append(RateLimited(NEW, 0.01))
     async with AgentSessions(api).running() as sessions:
@@ -173,7 +173,7 @@ async def test_a_429_is_waited_out_and_then_the_newest_is_reported() -> None:
     assert api.told() == ["processing", "active"]
 
 
-async def test_a_stop_button_that_the_app_does_not_hear_of_is_warned_of_once(
+async def test_a_missing_stop_event_subscription_is_warned_of_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     api = Api()

@@ -55,7 +55,7 @@ def place(number: int) -> Place:
     return Place(TeamId("T1"), ChannelId(f"C{number}"), MessageTs("1.1"))
 
 
-async def test_fifty_new_channels_at_once_are_not_one_call_too_many() -> None:
+async def test_fifty_new_channels_at_once_stay_within_the_limit() -> None:
     slack, store = Slack(), MemoryNames()
 
     async def later(seconds: float) -> None:
@@ -73,7 +73,7 @@ async def test_fifty_new_channels_at_once_are_not_one_call_too_many() -> None:
     assert slack.busiest_minute <= TIER_3
 
 
-async def test_a_name_that_is_kept_is_reported_without_a_look_up() -> None:
+async def test_a_cached_name_needs_no_lookup() -> None:
     slack, store = Slack(), MemoryNames()
     names = SlackChannelNames(Channels(slack.calls, lambda: slack.now), store)
     await names.for_asking(place(0))
@@ -88,7 +88,7 @@ async def test_a_name_that_is_kept_is_reported_without_a_look_up() -> None:
     ("method", "other"),
     [("conversations.info", "users.info"), ("users.info", "conversations.info")],
 )
-async def test_slacks_own_refusal_is_waited_for(method: str, other: str) -> None:
+async def test_slacks_own_rate_limit_is_waited_for(method: str, other: str) -> None:
     slack = Slack()
     slack.refuses = RateLimited(method, 20.0)
     with pytest.raises(RateLimited):
@@ -105,7 +105,7 @@ async def test_slacks_own_refusal_is_waited_for(method: str, other: str) -> None
     assert [asked for _, asked in slack.asked] == [method, other, method]
 
 
-async def test_people_who_ask_by_the_hundred_leave_a_press_its_look_up() -> None:
+async def test_a_crowd_of_askers_leaves_room_for_a_press_lookup() -> None:
     slack = Slack()
     names = PersonNames(
         LookupCalls(slack, slack.scheduler, Rates().person_reserve), lambda: slack.now
@@ -127,7 +127,7 @@ async def test_people_who_ask_by_the_hundred_leave_a_press_its_look_up() -> None
     assert slack.busiest_minute <= TIER_4
 
 
-async def test_anyone_who_was_not_looked_up_in_a_crowd_is_when_they_ask_again() -> None:
+async def test_a_person_skipped_in_a_crowd_is_looked_up_at_their_next_question() -> None:
     slack = Slack()
     names = PersonNames(
         LookupCalls(slack, slack.scheduler, Rates().person_reserve), lambda: slack.now
@@ -144,7 +144,7 @@ async def test_anyone_who_was_not_looked_up_in_a_crowd_is_when_they_ask_again() 
     st.sampled_from([("conversations.info", 48), ("users.info", 95)]),
     st.lists(st.tuples(st.floats(0, 5), st.sampled_from([0, 20])), max_size=300),
 )
-def test_anyone_who_asks_whenever_no_minute_holds_too_many(
+def test_no_minute_has_too_many_lookups(
     look_up: tuple[str, int], asked: list[tuple[float, int]]
 ) -> None:
     slack, taken = Slack(), list[float]()

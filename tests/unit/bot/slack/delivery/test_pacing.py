@@ -95,7 +95,7 @@ def test_never_more_edits_in_any_minute_than_slack_allows(
     assert busiest_minute([at for at, _ in workspace.granted], late_s=3) <= SLACK_PER_MINUTE
 
 
-def test_the_usual_share_is_what_slack_documents() -> None:
+def test_the_default_share_is_slacks_documented_one() -> None:
     assert Rates.with_edits(SLACK_PER_MINUTE) == Rates()
 
 
@@ -109,7 +109,7 @@ def test_edits_that_are_not_paced_are_all_granted_at_once() -> None:
     assert len(workspace.granted) == 200
 
 
-def test_a_workspace_with_limits_of_its_own_has_no_method_paced() -> None:
+def test_a_workspace_with_its_own_limits_has_no_paced_method() -> None:
     unpaced = Rates.with_edits(0)
 
     assert unpaced == Rates.unlimited()
@@ -120,7 +120,7 @@ def test_a_workspace_with_limits_of_its_own_has_no_method_paced() -> None:
 
 
 @pytest.mark.parametrize("share", [20, SLACK_PER_MINUTE, 200])
-def test_a_storm_of_progress_stays_within_the_share(share: int) -> None:
+def test_a_burst_of_progress_stays_within_the_share(share: int) -> None:
     workspace = Workspace(Rates.with_edits(share))
     for key in range(40):
         workspace.planner.open(key)
@@ -148,7 +148,7 @@ def test_every_final_is_granted(acts: list[tuple[int, Urgency, float]]) -> None:
 
 @given(st.integers(2, 30))
 @settings(deadline=None)
-def test_no_live_answer_is_starved_by_the_others(live: int) -> None:
+def test_no_live_answer_starves(live: int) -> None:
     workspace = Workspace()
     for key in range(live):
         workspace.planner.open(key)
@@ -183,7 +183,7 @@ def test_a_message_has_one_edit_at_a_time_and_progress_a_second_apart(
 
 
 @given(ACTS, st.integers(0, 24))
-def test_a_final_waits_for_no_more_than_the_edit_of_its_message_that_is_under_way(
+def test_a_final_waits_only_for_its_messages_running_edit(
     acts: list[tuple[int, Urgency, float]], last: int
 ) -> None:
     workspace = Workspace(Rates.unlimited(), edit_s=0.4)
@@ -279,7 +279,7 @@ def test_rates_without_limits_have_none_when_divided() -> None:
     assert {divided[rate] for _, rate, _ in ALLOWANCES} == {math.inf}
 
 
-def test_a_first_text_goes_out_at_once_after_a_status_line() -> None:
+def test_a_first_text_is_sent_at_once_after_a_status_line() -> None:
     workspace = Workspace()
     workspace.planner.open(1)
     workspace.planner.want(1, Urgency.PROGRESS, 0.0)
@@ -290,7 +290,7 @@ def test_a_first_text_goes_out_at_once_after_a_status_line() -> None:
     assert len(workspace.granted) == 2
 
 
-def test_edits_widen_with_the_number_of_live_answers() -> None:
+def test_edit_intervals_grow_with_the_number_of_live_answers() -> None:
     planner = EditPlanner(Rates())
     intervals = []
     for key in range(20):
@@ -302,7 +302,7 @@ def test_edits_widen_with_the_number_of_live_answers() -> None:
     assert intervals[19] > 20
 
 
-def test_nothing_is_granted_while_slack_asked_to_wait() -> None:
+def test_nothing_is_granted_during_a_retry_after() -> None:
     workspace = Workspace()
     workspace.planner.open(1)
     workspace.planner.hold(7.0)

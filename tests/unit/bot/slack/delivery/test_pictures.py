@@ -25,7 +25,7 @@ def said(what: str) -> Refused:
         (Refused("chat.update", "cant_update_message"), None, SENT),
     ],
 )
-def test_what_is_left_out_now_and_from_now_on(
+def test_a_refused_picture_is_omitted_now_and_later(
     refused: Refused, again: tuple[Block, ...] | None, from_now_on: tuple[Block, ...]
 ) -> None:
     pictures = Pictures()
@@ -34,7 +34,7 @@ def test_what_is_left_out_now_and_from_now_on(
     assert pictures.shown(SENT) == from_now_on
 
 
-def test_a_refusal_without_a_picture_is_not_one_of_pictures() -> None:
+def test_a_refusal_without_a_picture_is_not_about_pictures() -> None:
     pictures = Pictures()
 
     assert pictures.without((TEXT,), Refused("chat.update", "invalid_blocks")) is None

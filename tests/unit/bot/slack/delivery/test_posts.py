@@ -68,7 +68,7 @@ ACTS = st.lists(
 
 
 @given(ACTS)
-def test_no_channel_and_no_minute_gets_more_posts_than_slack_allows(
+def test_no_channel_and_no_minute_exceeds_slacks_post_limits(
     acts: list[tuple[int, Urgency, str, float]],
 ) -> None:
     workspace = Workspace()
@@ -84,7 +84,7 @@ def test_no_channel_and_no_minute_gets_more_posts_than_slack_allows(
 
 
 @given(ACTS)
-def test_anyone_who_wants_a_post_gets_it(acts: list[tuple[int, Urgency, str, float]]) -> None:
+def test_every_requested_post_is_granted(acts: list[tuple[int, Urgency, str, float]]) -> None:
     workspace = Workspace()
     for key, urgency, channel, pause in acts:
         workspace.want(key, urgency, channel)
@@ -106,7 +106,7 @@ def test_finals_go_before_first_texts_before_placeholders() -> None:
     assert workspace.keys() == [0, 3, 5, 2, 4, 1]
 
 
-def test_a_placeholder_whose_text_has_come_keeps_its_place_among_first_texts() -> None:
+def test_a_placeholder_with_text_keeps_its_place_among_first_texts() -> None:
     workspace = Workspace(Rates(post_burst=1))
     workspace.want(0, FINAL)
     workspace.advance(0)
@@ -117,7 +117,7 @@ def test_a_placeholder_whose_text_has_come_keeps_its_place_among_first_texts() -
     assert workspace.keys() == [0, 1, 3, 2]
 
 
-def test_a_channel_that_slack_holds_up_holds_no_other_up() -> None:
+def test_a_rate_limited_channel_delays_no_other() -> None:
     workspace = Workspace()
     workspace.planner.hold(30.0, "C1")
     workspace.want(1, FINAL, "C1")
@@ -127,7 +127,7 @@ def test_a_channel_that_slack_holds_up_holds_no_other_up() -> None:
     assert workspace.granted == [(0.0, 2), (30.0, 1)]
 
 
-def test_what_is_dropped_is_not_waited_for() -> None:
+def test_a_dropped_post_is_not_waited_for() -> None:
     workspace = Workspace(Rates(post_burst=1))
     workspace.want(0, FINAL)
     workspace.advance(0)
@@ -138,7 +138,7 @@ def test_what_is_dropped_is_not_waited_for() -> None:
     assert (workspace.keys(), workspace.planner.wait_s(workspace.now)) == ([0], None)
 
 
-def test_the_wait_that_is_expected_is_the_wait_there_is() -> None:
+def test_the_expected_wait_is_the_actual_wait() -> None:
     workspace = Workspace(Rates(post_burst=1))
     for key in range(4):
         workspace.want(key, FIRST)

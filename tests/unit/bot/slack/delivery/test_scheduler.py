@@ -54,7 +54,7 @@ async def test_a_change_is_edited() -> None:
     assert message.edits == 1
 
 
-async def test_a_final_waits_for_the_edit_under_way_and_is_the_last() -> None:
+async def test_a_final_waits_for_the_running_edit_and_is_the_last() -> None:
     message = Message()
     message.gate.clear()
     async with EditScheduler(QUICK).running() as scheduler:
@@ -77,7 +77,7 @@ async def test_a_final_waits_for_the_edit_under_way_and_is_the_last() -> None:
 @pytest.mark.parametrize(
     "error", [SurfaceFailed("no", retryable=True), SurfaceFailed("no", retryable=False), KeyError("bug")]
 )  # fmt: skip
-async def test_a_failed_progress_edit_stops_neither_its_message_nor_others(
+async def test_a_failed_progress_edit_stops_no_message(
     error: Exception,
 ) -> None:
     failing, other = Message(), Message()
@@ -92,7 +92,7 @@ async def test_a_failed_progress_edit_stops_neither_its_message_nor_others(
         await other.until_edited()
 
 
-async def test_a_gone_message_is_not_edited_again_but_may_ask_for_its_final() -> None:
+async def test_a_gone_message_is_edited_only_for_its_final() -> None:
     message = Message()
     message.errors.append(SurfaceGone("gone"))
     async with EditScheduler(QUICK).running() as scheduler:
@@ -106,7 +106,7 @@ async def test_a_gone_message_is_not_edited_again_but_may_ask_for_its_final() ->
     assert message.edits == 1
 
 
-async def test_a_rate_limit_holds_all_edits_as_long_as_slack_says() -> None:
+async def test_a_rate_limit_delays_all_edits_as_long_as_slack_says() -> None:
     loop = asyncio.get_running_loop()
     message = Message()
     scheduler = EditScheduler(QUICK)
@@ -119,7 +119,7 @@ async def test_a_rate_limit_holds_all_edits_as_long_as_slack_says() -> None:
     assert loop.time() - began >= 0.2
 
 
-async def test_a_rate_limited_edit_is_made_up_for() -> None:
+async def test_a_rate_limited_edit_is_repeated() -> None:
     message = Message()
     message.errors.append(RateLimited("chat.update", 0.01))
     async with EditScheduler(QUICK).running() as scheduler:
@@ -154,7 +154,7 @@ async def test_posts_of_all_channels_together_are_paced() -> None:
     assert loop.time() - began >= 0.1
 
 
-async def test_a_post_s_rate_limit_holds_its_channel() -> None:
+async def test_a_post_s_rate_limit_delays_its_channel() -> None:
     loop = asyncio.get_running_loop()
     async with EditScheduler().running() as scheduler:
         began = loop.time()
@@ -164,7 +164,7 @@ async def test_a_post_s_rate_limit_holds_its_channel() -> None:
     assert loop.time() - began >= 0.15
 
 
-async def test_a_cancelled_wait_for_a_final_leaves_the_others_alone() -> None:
+async def test_a_cancelled_wait_for_a_final_does_not_affect_other_waits() -> None:
     scheduler = EditScheduler(Rates(edit_burst=1, edits_per_minute=1_200, message_gap_s=0))
     async with scheduler.running():
         await scheduler.edit_permit()
@@ -175,7 +175,7 @@ async def test_a_cancelled_wait_for_a_final_leaves_the_others_alone() -> None:
             await scheduler.edit_permit()
 
 
-async def test_the_end_cancels_an_edit_that_hangs() -> None:
+async def test_the_end_cancels_a_hanging_edit() -> None:
     message = Message()
     message.gate.clear()
     scheduler = EditScheduler(QUICK)
@@ -186,7 +186,7 @@ async def test_the_end_cancels_an_edit_that_hangs() -> None:
     assert message.edits == 0
 
 
-async def test_an_edit_that_had_nothing_to_show_costs_nothing() -> None:
+async def test_an_empty_edit_uses_no_permit() -> None:
     message = Message()
     message.calls_slack = False
     once_an_hour = Rates(edit_burst=1, edits_per_minute=1 / 60, message_gap_s=0, progress_share=1e9)
@@ -225,14 +225,14 @@ async def allowed(scheduler: EditScheduler) -> set[str]:
 
 
 @pytest.mark.parametrize("limited", sorted(METHODS))
-async def test_a_429_holds_its_own_method_up_and_no_other(limited: str) -> None:
+async def test_a_429_delays_only_its_own_method(limited: str) -> None:
     async with EditScheduler(QUICK, lambda: 1000.0).running() as scheduler:
         scheduler.rate_limited(RateLimited(limited, 60.0), "C1")
 
         assert await allowed(scheduler) == METHODS - {limited}
 
 
-async def test_no_more_streams_begin_than_may() -> None:
+async def test_the_number_of_streams_started_is_limited() -> None:
     clock = [1000.0]
     async with EditScheduler(Rates(), lambda: clock[0]).running() as scheduler:
         begun = [scheduler.take_stream() for _ in range(12)]
@@ -242,7 +242,7 @@ async def test_no_more_streams_begin_than_may() -> None:
     assert (begun.count(True), later.count(True)) == (8, 8)
 
 
-async def test_no_more_streams_are_open_than_can_end_soon_after_each_other() -> None:
+async def test_the_number_of_open_streams_is_limited() -> None:
     async with EditScheduler(QUICK, lambda: 1000.0).running() as scheduler:
         slots = [scheduler.open_stream(Message().edit) for _ in range(Rates().streams_at_once)]
         full = scheduler.take_stream()
@@ -251,7 +251,7 @@ async def test_no_more_streams_are_open_than_can_end_soon_after_each_other() -> 
         assert (full, scheduler.take_stream()) == (False, True)
 
 
-async def test_who_waits_for_a_place_that_is_closed_waits_no_more() -> None:
+async def test_a_wait_for_a_closed_place_ends() -> None:
     async with EditScheduler(Rates(edit_burst=1), lambda: 1000.0).running() as scheduler:
         await scheduler.edit_permit()
         slot = scheduler.open()
@@ -262,7 +262,7 @@ async def test_who_waits_for_a_place_that_is_closed_waits_no_more() -> None:
             await waiting
 
 
-async def test_who_was_held_up_by_a_429_is_not_let_go_all_at_once() -> None:
+async def test_calls_delayed_by_a_429_are_not_released_all_at_once() -> None:
     rates = Rates(post_burst=2, posts_per_s=1e-6)
     async with EditScheduler(rates).running() as scheduler:
         scheduler.rate_limited(RateLimited("chat.postMessage", 0.02), "C1")
@@ -310,7 +310,7 @@ async def test_one_timer_serves_all_answers() -> None:
     assert after == before
 
 
-async def test_a_change_that_is_due_sooner_than_the_timer_is_shown_when_it_is_due() -> None:
+async def test_a_change_due_before_the_timer_is_shown_on_time() -> None:
     planner = EditPlanner(replace(Rates.unlimited(), message_gap_s=60.0))
     queue = EditQueue(planner, time.monotonic)
     waiting, new = Message(), Message()
@@ -327,7 +327,7 @@ async def test_a_change_that_is_due_sooner_than_the_timer_is_shown_when_it_is_du
     assert (waiting.edits, new.edits) == (1, 1)
 
 
-async def test_a_call_belongs_to_no_one_who_wanted_it() -> None:
+async def test_a_call_does_not_belong_to_its_waiter() -> None:
     of: ContextVar[str] = ContextVar("of", default="")
     seen: list[str] = []
     queue = EditQueue(EditPlanner(Rates.unlimited()), time.monotonic)
@@ -348,7 +348,7 @@ async def test_a_call_belongs_to_no_one_who_wanted_it() -> None:
     assert seen == ["", ""]
 
 
-async def test_nothing_is_begun_once_the_lane_ends() -> None:
+async def test_nothing_starts_after_the_scheduler_ends() -> None:
     queue = EditQueue(EditPlanner(Rates.unlimited()), time.monotonic)
     begun: list[str] = []
 

@@ -132,7 +132,7 @@ BAD_HEADERS: list[dict[str, str]] = [
 
 
 @pytest.mark.parametrize("bad", BAD_HEADERS, ids=lambda bad: str(bad)[:60])
-async def test_a_malformed_signature_is_401(
+async def test_a_malformed_signature_gives_401(
     client: Client, ingress: Ingress, bad: dict[str, str]
 ) -> None:
     body = body_of(mention())
@@ -142,7 +142,7 @@ async def test_a_malformed_signature_is_401(
 
 
 @pytest.mark.parametrize("missing", ["x-slack-signature", "x-slack-request-timestamp"])
-async def test_a_missing_header_is_401(client: Client, missing: str) -> None:
+async def test_a_missing_header_gives_401(client: Client, missing: str) -> None:
     body = body_of(mention())
     headers = signed(body)
     del headers[missing]
@@ -150,13 +150,15 @@ async def test_a_missing_header_is_401(client: Client, missing: str) -> None:
 
 
 @pytest.mark.parametrize(("age_s", "status"), [(-310, 401), (-290, 200), (290, 200), (310, 401)])
-async def test_five_minutes_either_way(client: Client, age_s: int, status: int) -> None:
+async def test_a_timestamp_may_be_off_by_five_minutes(
+    client: Client, age_s: int, status: int
+) -> None:
     body = body_of(mention())
     headers = signed(body, at=time.time() - age_s)
     assert (await client.post(PATH, data=body, headers=headers)).status == status
 
 
-async def test_a_body_signed_with_another_secret_is_401_and_stays_out_of_the_log(
+async def test_a_body_with_a_wrong_signature_gives_401_and_is_not_logged(
     client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG):
@@ -168,7 +170,7 @@ async def test_a_body_signed_with_another_secret_is_401_and_stays_out_of_the_log
 
 
 @pytest.mark.parametrize("user", ["U1", "UBOT"])
-async def test_an_accepted_body_stays_out_of_the_log(
+async def test_an_accepted_body_is_not_logged(
     client: Client, caplog: pytest.LogCaptureFixture, user: str
 ) -> None:
     with caplog.at_level(logging.DEBUG):
@@ -188,7 +190,7 @@ async def test_an_accepted_body_stays_out_of_the_log(
     ],
     ids=["utf-8", "cut", "deep-list", "deep-object", "list", "number"],
 )
-async def test_a_signed_body_that_is_no_object_is_refused_not_a_500(
+async def test_a_signed_body_that_is_not_an_object_is_refused_without_a_500(
     client: Client, body: bytes
 ) -> None:
     assert (await post(client, body)).status in {400, 401}
@@ -216,7 +218,7 @@ async def test_a_large_body_without_a_length_is_refused(client: Client) -> None:
     assert response.status == 413
 
 
-async def test_a_body_that_does_not_arrive_is_refused(
+async def test_an_incomplete_body_is_refused(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_mode, "_READ_TIMEOUT_S", 0.05)
@@ -230,7 +232,7 @@ async def test_a_body_that_does_not_arrive_is_refused(
     assert response.status == 413
 
 
-async def test_bolts_own_headers_are_not_taken_from_outside(
+async def test_bolts_own_headers_are_not_accepted_from_outside(
     client: Client, ingress: Ingress
 ) -> None:
     response = await post(client, body_of(mention()), x_slack_bolt_lazy_only="1")
@@ -238,6 +240,6 @@ async def test_bolts_own_headers_are_not_taken_from_outside(
     assert len(ingress.workflows.turns) == 1
 
 
-def test_an_empty_secret_is_no_handler(ingress: Ingress) -> None:
+def test_an_empty_secret_has_no_handler(ingress: Ingress) -> None:
     with pytest.raises(ValueError, match="must not be empty"):
         create_http_handler(ingress.app(), " ")

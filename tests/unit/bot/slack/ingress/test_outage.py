@@ -18,7 +18,7 @@ def record(words: str) -> logging.LogRecord:
     return logging.LogRecord("kortex.slack_libraries", logging.ERROR, "", 0, words, None, None)
 
 
-def test_two_minutes_away_are_two_lines_and_one_when_it_is_back() -> None:
+def test_a_two_minute_outage_is_logged_in_two_lines_and_one_at_its_end() -> None:
     now = [0.0]
     outage = Outage(lambda: now[0])
 
@@ -41,7 +41,7 @@ def test_two_minutes_away_are_two_lines_and_one_when_it_is_back() -> None:
     ]  # fmt: skip
 
 
-def test_a_long_outage_is_reported_again_and_the_next_one_again() -> None:
+def test_a_long_outage_and_the_next_one_are_logged_again() -> None:
     now = [0.0]
     outage = Outage(lambda: now[0])
 
@@ -62,5 +62,5 @@ def test_a_long_outage_is_reported_again_and_the_next_one_again() -> None:
     ]
 
 
-def test_whatever_else_the_library_says_is_written() -> None:
+def test_other_library_messages_are_logged() -> None:
     assert Outage().filter(record("something else broke"))

@@ -47,7 +47,7 @@ async def slack() -> AsyncIterator[FakeSlack]:
         yield slack
 
 
-async def test_good_tokens_say_who_the_bot_is(slack: FakeSlack) -> None:
+async def test_valid_tokens_return_the_bots_identity(slack: FakeSlack) -> None:
     identity = await check_slack(slack.access())
     assert (identity.team, identity.bot_user, identity.bot_id) == ("T1", "UBOT", "B1")
     assert identity.app_id == "A1"
@@ -61,7 +61,7 @@ async def test_good_tokens_say_who_the_bot_is(slack: FakeSlack) -> None:
 @pytest.mark.parametrize(
     "hostile", ["[" * 200_000, " " * 2_000_000 + '{"ok": true}', '{"ok": "\\ud800"}', "\x1b[2J"]
 )
-async def test_an_answer_that_is_none_of_slacks_is_a_wrong_address(
+async def test_an_answer_that_is_not_slacks_means_a_wrong_address(
     slack: FakeSlack, hostile: str
 ) -> None:
     slack.answers["auth.test"] = hostile
@@ -75,7 +75,7 @@ async def test_http_mode_opens_no_connection(slack: FakeSlack) -> None:
     assert [method for method, _ in slack.seen] == ["auth.test", "bots.info"]
 
 
-async def test_an_unknown_app_id_is_no_reason_to_stop(slack: FakeSlack) -> None:
+async def test_an_unknown_app_id_does_not_stop_the_start(slack: FakeSlack) -> None:
     slack.answers["bots.info"] = {"ok": False, "error": "missing_scope"}
     assert (await check_slack(slack.access())).app_id == ""
 
@@ -98,21 +98,21 @@ async def test_a_refused_token_names_the_setting_and_hides_the_token(
 
 
 @pytest.mark.parametrize("answer", ["<html>busy</html>", "", "[]"])
-async def test_an_address_that_is_not_slack_is_said(slack: FakeSlack, answer: str) -> None:
+async def test_an_address_that_is_not_slack_is_reported(slack: FakeSlack, answer: str) -> None:
     slack.answers["auth.test"] = answer
     with pytest.raises(StartupError) as caught:
         await check_slack(slack.access())
     assert caught.value.key == "slack.api_base_url"
 
 
-async def test_no_one_listening_is_said(slack: FakeSlack, unused_tcp_port: int) -> None:
+async def test_a_closed_port_is_reported(slack: FakeSlack, unused_tcp_port: int) -> None:
     access = replace(slack.access(), api_base_url=f"http://127.0.0.1:{unused_tcp_port}/api")
     with pytest.raises(StartupError) as caught:
         await check_slack(access)
     assert caught.value.key == "slack.api_base_url"
 
 
-async def test_a_persons_token_is_refused(slack: FakeSlack) -> None:
+async def test_a_user_token_is_refused(slack: FakeSlack) -> None:
     slack.answers["auth.test"] = {"ok": True, "team_id": "T1", "user_id": "U1"}
     with pytest.raises(StartupError, match="xoxb-"):
         await check_slack(slack.access())
@@ -127,7 +127,7 @@ async def test_a_persons_token_is_refused(slack: FakeSlack) -> None:
         ("signing_secret", "http", "slack.signing_secret"),
     ],
 )
-async def test_an_empty_credential_of_the_mode_is_said_before_any_call(
+async def test_an_empty_credential_of_the_mode_is_reported_before_any_call(
     slack: FakeSlack, missing: str, mode: str, key: str
 ) -> None:
     changes: dict[str, Any] = {"mode": mode, missing: " "}

@@ -109,7 +109,7 @@ def test_rich_text_becomes_readable(element: dict[str, object], read: str) -> No
     assert plain_text(source, lambda user: f"<@{user}>") == read
 
 
-def test_entries_of_a_list_in_rich_text_are_lines() -> None:
+def test_list_entries_in_rich_text_are_lines() -> None:
     entries = [
         {"type": "rich_text_section", "elements": [{"type": "text", "text": text}]}
         for text in ("one", "two")
@@ -123,13 +123,13 @@ ENTITY = re.compile("&(?:amp|lt|gt);|:[a-z0-9+_'-]+:")
 
 
 @given(st.text().filter(lambda text: not ("<" in text or ">" in text or ENTITY.search(text))))
-def test_text_that_slack_escaped_comes_back_as_typed(typed: str) -> None:
+def test_escaped_text_returns_as_typed(typed: str) -> None:
     escaped = typed.replace("&", "&amp;")
     assert question(f"<@{BOT}> {escaped}", BOT) == typed.strip()
 
 
 @given(st.text(alphabet="<>@|&;ltampUBOT# !", max_size=60))
-def test_no_text_is_too_odd(typed: str) -> None:
+def test_any_text_is_accepted(typed: str) -> None:
     assert len(question(typed, BOT)) <= len(typed) + 3 * typed.count("<")
 
 
@@ -147,7 +147,7 @@ def test_no_text_is_too_odd(typed: str) -> None:
         "please stop",
     ],
 )
-def test_stop_alone_is_stop(text: str) -> None:
+def test_the_word_stop_alone_is_a_stop(text: str) -> None:
     assert is_stop(text)
 
 
@@ -164,7 +164,7 @@ def test_stop_alone_is_stop(text: str) -> None:
         "never mind the logs",
     ],
 )
-def test_other_words_are_not(text: str) -> None:
+def test_other_words_are_not_a_stop(text: str) -> None:
     assert not is_stop(text)
 
 

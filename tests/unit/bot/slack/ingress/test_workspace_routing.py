@@ -28,7 +28,7 @@ from bot.slack.ingress.workspace_routing import TeamApps, addressed_team
         ({}, ""),
     ],
 )
-def test_the_workspace_is_the_one_that_the_app_is_installed_in(
+def test_the_workspace_is_the_one_with_the_apps_installation(
     body: dict[str, object], team: str
 ) -> None:
     assert addressed_team(body) == team
@@ -45,7 +45,7 @@ JSON = st.recursive(
 
 @settings(max_examples=50)
 @given(found=st.dictionaries(st.sampled_from(["team", "team_id", "user", "authorizations"]), JSON))
-def test_whatever_a_body_holds_a_team_is_text(found: dict[str, object]) -> None:
+def test_any_body_gives_a_team_as_text(found: dict[str, object]) -> None:
     assert isinstance(addressed_team(found), str)
 
 
@@ -64,7 +64,7 @@ def _sent(**body: Any) -> AsyncBoltRequest:
     return AsyncBoltRequest(mode="socket_mode", body=body)
 
 
-async def test_what_is_meant_for_no_one_is_homes_to_turn_away() -> None:
+async def test_a_delivery_for_an_unknown_workspace_goes_to_the_home_app() -> None:
     home, other = App(), App()
     waited: list[float] = []
 
@@ -79,7 +79,7 @@ async def test_what_is_meant_for_no_one_is_homes_to_turn_away() -> None:
 
 
 @pytest.mark.parametrize("slow", [True, False])
-async def test_what_is_unknown_now_is_delivered_again(
+async def test_a_delivery_for_a_workspace_not_yet_known_is_redelivered(
     slow: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workspace_routing, "_LOOK_UP_S", 0.01)

@@ -40,7 +40,7 @@ async def test_every_notice_of_an_answer_is_behind_its_evidence(ingress: Ingress
     assert all(each in str(opened["view"]) for each in told)
 
 
-async def test_stop_stops_the_turn_whose_answer_it_stands_on(ingress: Ingress) -> None:
+async def test_stop_stops_the_turn_of_its_answer(ingress: Ingress) -> None:
     ask = await ingress.session_at("100.1")
     await ingress.sessions.set_answer(ask.turn_id, MessageTs("200.2"))
     await ingress.send(pressed("turn:stop", "whatever"))
@@ -69,7 +69,9 @@ async def test_stop_on_a_finished_answer_says_so(ingress: Ingress) -> None:
     ("action", "value"),
     [("turn:stop", TURN), ("evidence:all", TURN), ("evidence:open:1", f"{TURN}|1")],
 )
-async def test_external_people_get_neither(ingress: Ingress, action: str, value: str) -> None:
+async def test_external_people_get_neither_stop_nor_results(
+    ingress: Ingress, action: str, value: str
+) -> None:
     await with_evidence(ingress)
     await ingress.send(pressed(action, value, user={"id": "U8", "team_id": "T9"}))
     assert ingress.stops.requested == []
@@ -80,7 +82,7 @@ async def test_external_people_get_neither(ingress: Ingress, action: str, value:
 @pytest.mark.parametrize(
     ("action", "value"), [("evidence:all", TURN), ("evidence:open:1", f"{TURN}|1")]
 )
-async def test_a_guest_gets_no_result_and_is_reported_at_the_button(
+async def test_a_guest_gets_no_result_and_a_message_at_the_button(
     ingress: Ingress, action: str, value: str
 ) -> None:
     await with_evidence(ingress)
@@ -103,7 +105,7 @@ async def test_evidence_opens_in_a_modal_with_the_clicks_trigger(ingress: Ingres
 @pytest.mark.parametrize(
     "value", [f"{TURN}|2", "turn:T1:C9:100.1|1", f"{TURN}|x", TURN, "", f"{TURN}|1|1"]
 )
-async def test_evidence_of_anywhere_else_is_not_shown(ingress: Ingress, value: str) -> None:
+async def test_evidence_of_another_place_is_not_shown(ingress: Ingress, value: str) -> None:
     await with_evidence(ingress)
     await ingress.send(pressed("evidence:open:1", value))
     assert ingress.api.calls == []
@@ -125,7 +127,7 @@ async def test_evidence_lists_the_results_and_opens_one_on_top(ingress: Ingress)
 
 
 @pytest.mark.parametrize("value", ["turn:T1:C9:100.1", "turn:T1:C1:9.9", "", f"{TURN}|1"])
-async def test_the_results_of_anywhere_else_are_not_listed(ingress: Ingress, value: str) -> None:
+async def test_the_results_of_another_place_are_not_listed(ingress: Ingress, value: str) -> None:
     await with_evidence(ingress)
     await ingress.send(pressed("evidence:all", value))
     assert ingress.api.calls == []
@@ -148,7 +150,7 @@ async def test_a_result_chosen_from_the_menu_opens_in_the_same_modal(ingress: In
 
 
 @pytest.mark.parametrize("value", [f"{TURN}|2", "turn:T1:C9:100.1|1", ""])
-async def test_an_option_of_anywhere_else_opens_nothing(ingress: Ingress, value: str) -> None:
+async def test_an_option_of_another_place_opens_nothing(ingress: Ingress, value: str) -> None:
     await with_evidence(ingress)
     await ingress.send(chosen(value))
     assert ingress.api.calls == []
@@ -198,7 +200,7 @@ async def test_external_people_get_no_json_of_an_opened_result(ingress: Ingress)
     assert ingress.api.count("views.push") == 0
 
 
-async def test_a_modal_that_does_not_open_is_said(ingress: Ingress) -> None:
+async def test_a_modal_that_does_not_open_is_reported(ingress: Ingress) -> None:
     await with_evidence(ingress)
     ingress.api.answers["views.open"] = SurfaceFailed("expired_trigger_id", retryable=False)
     await ingress.send(pressed("evidence:open:1", f"{TURN}|1"))

@@ -7,7 +7,7 @@ import pytest
 from bot.slack.listeners.background_tasks import BackgroundTasks
 
 
-async def test_a_failing_job_is_no_one_elses_problem() -> None:
+async def test_a_failing_task_affects_no_other() -> None:
     done = asyncio.Event()
 
     async def fail() -> None:
@@ -23,7 +23,7 @@ async def test_a_failing_job_is_no_one_elses_problem() -> None:
     assert done.is_set()
 
 
-async def test_draining_waits_for_what_runs() -> None:
+async def test_draining_waits_for_running_tasks() -> None:
     gate, done = asyncio.Event(), asyncio.Event()
 
     async def job() -> None:
@@ -39,7 +39,7 @@ async def test_draining_waits_for_what_runs() -> None:
 
 
 @pytest.mark.parametrize("grace_s", [0.0, 0.01])
-async def test_what_does_not_end_in_time_is_cancelled(grace_s: float) -> None:
+async def test_a_task_that_does_not_end_in_time_is_cancelled(grace_s: float) -> None:
     started, cancelled = asyncio.Event(), asyncio.Event()
 
     async def stuck() -> None:

@@ -25,7 +25,7 @@ async def ask(ingress: Ingress, text: str, **fields: str) -> str:
     return str(answer["text"])
 
 
-async def test_the_chart_follows_for_the_asker_alone_and_is_on_record() -> None:
+async def test_the_chart_is_shown_only_to_the_asker_and_audited() -> None:
     ingress = Ingress()
     ingress.charted = DRAWN
     answer = await ask(ingress, "CHART p99 checkout now-2h .. now", user_id="U2")
@@ -43,7 +43,7 @@ async def test_the_chart_follows_for_the_asker_alone_and_is_on_record() -> None:
     assert (row.kind, row.actor, row.body["command"]) == (AuditKind.ADMIN_COMMAND, "U2", "chart")
 
 
-async def test_without_a_range_it_is_the_last_hour() -> None:
+async def test_without_a_range_the_chart_covers_the_last_hour() -> None:
     ingress = Ingress()
     await ask(ingress, "chart p99 checkout")
 
@@ -70,14 +70,14 @@ async def test_a_product_that_slack_made_a_link_of_is_charted_by_its_name(
 
 
 @pytest.mark.parametrize("text", ["chart", "chart p99", "chart   "])
-async def test_half_a_question_is_reported_how_to_ask(text: str) -> None:
+async def test_an_incomplete_command_gets_the_usage(text: str) -> None:
     ingress = Ingress()
 
     assert await ask(ingress, text) == replies.CHART_USAGE
     assert ingress.chart_requests == []
 
 
-async def test_outsiders_get_none_and_the_attempt_is_on_record() -> None:
+async def test_outsiders_get_no_chart_and_the_attempt_is_audited() -> None:
     ingress = Ingress()
     ingress.roles.outsiders = {"U2": "Guests can't."}
     answer = await ask(ingress, "chart p99 checkout", user_id="U2")
@@ -87,7 +87,7 @@ async def test_outsiders_get_none_and_the_attempt_is_on_record() -> None:
     assert ingress.memory.trail[0].body["allowed"] is False
 
 
-async def test_what_was_typed_comes_back_inert() -> None:
+async def test_echoed_text_is_inert() -> None:
     answer = await ask(Ingress(), "chart <!channel> *<@U1>*")
 
     assert "<!channel>" not in answer
@@ -102,7 +102,7 @@ async def test_a_failure_is_reported() -> None:
     assert ingress.whispers.texts == [replies.CANNOT_READ]
 
 
-async def test_metrics_that_do_not_answer_are_not_waited_for() -> None:
+async def test_silent_metrics_time_out() -> None:
     ingress = Ingress()
 
     async def never(_request: ChartRequest) -> Charted:
@@ -117,7 +117,7 @@ async def test_metrics_that_do_not_answer_are_not_waited_for() -> None:
     assert ingress.whispers.texts == [replies.CHART_TOO_SLOW]
 
 
-async def test_no_one_asks_for_charts_without_end() -> None:
+async def test_the_number_of_chart_requests_is_limited() -> None:
     ingress = Ingress()
     limiter = AskLimiter(2, 60.0, lambda: ingress.now)
     charts = ChartCommand(ingress.ports, ingress.background, limiter)

@@ -52,14 +52,16 @@ async def test_help_is_for_everyone(ingress: Ingress, text: str) -> None:
     assert ingress.memory.trail == []
 
 
-async def test_an_unknown_subcommand_shows_help_and_echoes_nothing_alive(ingress: Ingress) -> None:
+async def test_an_unknown_subcommand_shows_help_and_echoes_only_inert_text(
+    ingress: Ingress,
+) -> None:
     answer = await ask(ingress, "<!channel> `x`")
     assert replies.COMMAND_HELP in answer
     assert "<!channel>" not in answer
 
 
 @pytest.mark.parametrize("text", ["budget", "providers", "tools", "quality", "audit"])
-async def test_numbers_are_for_admins_and_the_attempt_is_written_down(
+async def test_figures_are_for_admins_and_the_attempt_is_audited(
     ingress: Ingress, text: str
 ) -> None:
     answer = await ask(ingress, text, user_id="U2")
@@ -68,7 +70,7 @@ async def test_numbers_are_for_admins_and_the_attempt_is_written_down(
     assert (row.kind, row.actor, row.body["allowed"]) == (AuditKind.ADMIN_COMMAND, "U2", False)
 
 
-async def test_budget_says_what_was_spent_by_whom(ingress: Ingress) -> None:
+async def test_budget_lists_spending_by_person(ingress: Ingress) -> None:
     await ingress.ledger.record(
         LedgerEntry(
             SessionId("s"),
@@ -113,7 +115,7 @@ async def test_budget_names_a_thread_by_its_channel_and_time(
     assert "session:" not in json.dumps(answer)
 
 
-async def test_providers_says_what_can_be_used_and_why_not(ingress: Ingress) -> None:
+async def test_providers_lists_their_states_with_reasons(ingress: Ingress) -> None:
     ingress.providers = [
         ProviderStatus("anthropic", True),
         ProviderStatus("openai", False, "no <key>"),
@@ -124,7 +126,7 @@ async def test_providers_says_what_can_be_used_and_why_not(ingress: Ingress) -> 
 
 
 @pytest.mark.parametrize("foreign", [{"team_id": "T9"}, {"api_app_id": "A9"}])
-async def test_a_command_from_elsewhere_learns_nothing(
+async def test_a_command_from_another_workspace_learns_nothing(
     ingress: Ingress, foreign: dict[str, str]
 ) -> None:
     assert await ask(ingress, "budget", **foreign) == replies.EXTERNAL
@@ -138,7 +140,7 @@ class BrokenAudit:
     append_with_step = append
 
 
-async def test_what_cannot_be_audited_is_not_answered(ingress: Ingress) -> None:
+async def test_a_command_that_cannot_be_audited_is_not_answered(ingress: Ingress) -> None:
     ports = replace(ingress.ports, audit=BrokenAudit())
     commands = Commands(SETTINGS, ports, ChartCommand(ports, ingress.background))
     payload: Payload = command("providers")
@@ -151,7 +153,7 @@ async def test_today_is_the_ledgers_day(ingress: Ingress) -> None:
     assert "• nothing yet" in await ask(ingress, "budget")
 
 
-async def test_audit_shows_the_newest_rows_and_echoes_nothing_alive(ingress: Ingress) -> None:
+async def test_audit_shows_the_newest_rows_and_echoes_only_inert_text(ingress: Ingress) -> None:
     for n in range(20):
         body: dict[str, JsonValue] = {"tool": f"<!channel> {n}"}
         ingress.memory.append(AuditEvent(AuditKind.TOOL_CALL, UserId("U0ASKER"), body))
@@ -162,7 +164,7 @@ async def test_audit_shows_the_newest_rows_and_echoes_nothing_alive(ingress: Ing
     assert "<!channel>" not in answer
 
 
-async def test_budget_is_a_table_that_slack_takes(ingress: Ingress) -> None:
+async def test_budget_is_a_table_that_slack_accepts(ingress: Ingress) -> None:
     ingress.memory.now = lambda: datetime(2026, 4, 7, 6, tzinfo=UTC)
     for number in range(40):
         person, cost = (UserId("U0ASKER"), 10_000) if number else (UserId("U1"), None)
@@ -195,7 +197,7 @@ async def test_budget_is_a_table_that_slack_takes(ingress: Ingress) -> None:
     assert "s&lt;" in answer["text"]
 
 
-async def test_freeze_says_what_holds_when_the_database_is_read_only(ingress: Ingress) -> None:
+async def test_freeze_reports_its_state_when_the_database_is_read_only(ingress: Ingress) -> None:
     ingress.switch.broken = True
     assert "Frozen in this process" in await ask(ingress, "freeze on  &lt;!channel&gt; now")
     assert (ingress.switch.by, ingress.switch.reason) == ("U1", "<!channel> now")
@@ -223,12 +225,12 @@ async def test_freeze_is_for_admins(ingress: Ingress, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["freeze maybe", "freeze onn"])
-async def test_freeze_shows_how_it_is_used(ingress: Ingress, text: str) -> None:
+async def test_freeze_shows_its_usage(ingress: Ingress, text: str) -> None:
     assert "freeze on [reason]" in await ask(ingress, text)
     assert not ingress.switch.frozen
 
 
-async def test_tools_says_how_each_does_and_what_was_not_loaded(ingress: Ingress) -> None:
+async def test_tools_shows_the_health_of_each_and_unloaded_ones(ingress: Ingress) -> None:
     slow = ToolHealth({"ok": 10, "upstream": 2}, 0.25, None)
     ingress.tools = ToolReport(
         (
@@ -254,7 +256,7 @@ async def test_tools_says_how_each_does_and_what_was_not_loaded(ingress: Ingress
     ]
 
 
-async def test_of_hundreds_of_tools_those_with_trouble_are_shown(ingress: Ingress) -> None:
+async def test_failing_tools_are_shown_among_hundreds(ingress: Ingress) -> None:
     tools = [ToolStatus(f"mcp__x__t{n:03}") for n in range(200)]
     broken = ToolStatus("mcp__x__z", ("all",), "", ToolHealth({"execution": 1}, 0.1, 0.1))
     notes = tuple(f"p{n}.yaml:1: bad" for n in range(30))
@@ -276,7 +278,7 @@ async def judged(ingress: Ingress, channel: str, reason: str) -> None:
     await ingress.feedback.explain(ask.turn_id, ask.asker, Redacted(reason), f"{channel}:why")
 
 
-async def test_quality_counts_everywhere_and_quotes_only_where_the_admin_may_look(
+async def test_quality_counts_everywhere_and_quotes_only_where_the_admin_may_read(
     ingress: Ingress,
 ) -> None:
     members = {"C1": ["U1"], "C2": ["U2"]}
@@ -298,7 +300,7 @@ async def test_quality_counts_everywhere_and_quotes_only_where_the_admin_may_loo
     assert "U1" not in answer["text"]
 
 
-async def test_quality_of_nothing_says_so(ingress: Ingress) -> None:
+async def test_quality_without_votes_says_so(ingress: Ingress) -> None:
     answer = await ask(ingress, "quality")
     assert "no answer was given in 30 days" in answer
     assert "none was given" in answer
@@ -317,7 +319,7 @@ async def test_very_many_hostile_reasons_fit_one_message(ingress: Ingress) -> No
     assert "\u202e" not in answer["text"]
 
 
-async def test_a_question_about_the_budget_is_refused_in_words_that_fit_it(
+async def test_a_refused_budget_command_has_its_own_message(
     ingress: Ingress,
 ) -> None:
     answer = await ask(ingress, "budget", user_id="U2")
@@ -325,7 +327,7 @@ async def test_a_question_about_the_budget_is_refused_in_words_that_fit_it(
     assert "decide" not in answer
 
 
-async def test_an_admin_who_cannot_be_looked_up_is_told_so_and_shown_nothing(
+async def test_an_admin_who_cannot_be_looked_up_gets_a_message_and_no_figures(
     ingress: Ingress,
 ) -> None:
     class Away(RoleTable):
@@ -340,12 +342,12 @@ async def test_an_admin_who_cannot_be_looked_up_is_told_so_and_shown_nothing(
     assert answer.text == f"Only admins can see the budget: @lead. {replies.NOT_CHECKED}"
 
 
-async def test_without_an_admin_role_it_is_said_where_to_set_one(ingress: Ingress) -> None:
+async def test_a_missing_admin_role_names_the_setting(ingress: Ingress) -> None:
     ingress.settings = IngressSettings(IDENTITY)
     assert "no role is set for that (`[admins] roles`)" in await ask(ingress, "audit")
 
 
-async def test_no_one_is_told_by_an_id_who_froze(ingress: Ingress) -> None:
+async def test_a_freeze_message_mentions_no_author(ingress: Ingress) -> None:
     await ask(ingress, "freeze on the database moves", user_id="U1")
     ingress.switch.by = "U0ADMIN"
     answer = await ask(ingress, "freeze")

@@ -63,7 +63,7 @@ async def test_a_thumb_down_counts_before_the_form_is_sent_and_the_reason_is_red
     assert len(reason) <= 500
 
 
-async def test_the_other_button_changes_the_vote_and_a_form_left_open_is_told_so(
+async def test_the_other_button_changes_the_vote_and_an_open_form_says_so(
     ingress: Ingress,
 ) -> None:
     await ingress.send(pressed(ACTION, f"down|{TURN}"))
@@ -78,7 +78,7 @@ async def test_the_other_button_changes_the_vote_and_a_form_left_open_is_told_so
     "value",
     ["", "up", f"sideways|{TURN}", "up|turn:T1:C9:100.1", "up|turn:T1:C1:9.9", f"up|{TURN}|x"],
 )
-async def test_a_button_of_anywhere_else_or_of_no_answer_counts_nothing(
+async def test_a_button_of_another_place_or_of_no_answer_counts_nothing(
     ingress: Ingress, value: str
 ) -> None:
     await ingress.send(pressed(ACTION, value))
@@ -86,7 +86,7 @@ async def test_a_button_of_anywhere_else_or_of_no_answer_counts_nothing(
     assert ingress.whispers.texts == [replies.ANSWER_GONE]
 
 
-async def test_a_form_whose_memory_names_another_channels_answer_is_dropped(
+async def test_a_form_with_another_channels_answer_is_dropped(
     ingress: Ingress,
 ) -> None:
     await ingress.send(pressed(ACTION, f"down|{TURN}"))
@@ -104,14 +104,14 @@ async def test_external_people_do_not_vote(ingress: Ingress) -> None:
     assert ingress.whispers.texts == [replies.EXTERNAL]
 
 
-async def test_a_form_that_does_not_open_is_said_and_the_vote_counts(ingress: Ingress) -> None:
+async def test_a_form_that_does_not_open_is_reported_and_the_vote_counts(ingress: Ingress) -> None:
     ingress.api.answers["views.open"] = SurfaceFailed("no", retryable=False)
     await ingress.send(pressed(ACTION, f"down|{TURN}"))
     assert votes(ingress) == [("U1", Vote.DOWN, "")]
     assert ingress.whispers.texts == [replies.REASON_NOT_ASKED]
 
 
-async def test_where_nothing_may_be_kept_no_reason_is_asked_for(ingress: Ingress) -> None:
+async def test_without_retention_no_reason_is_requested(ingress: Ingress) -> None:
     ingress.feedback.keeps_reasons = False
     await ingress.send(pressed(ACTION, f"down|{TURN}"))
     assert ingress.forms == []
@@ -130,7 +130,7 @@ class Away:
         raise StorageUnavailable("full")
 
 
-async def test_a_database_that_is_away_is_said_at_the_button_and_in_the_form(
+async def test_a_database_outage_is_reported_at_the_button_and_in_the_form(
     ingress: Ingress,
 ) -> None:
     await ingress.send(pressed(ACTION, f"down|{TURN}"))

@@ -47,7 +47,7 @@ async def opened(ingress: Ingress, user: str, event_id: str = "Ev1") -> str:
     return json.dumps(sent[-1]["view"], ensure_ascii=False)
 
 
-async def test_someone_who_may_decide_nothing_sees_no_more_than_that(ingress: Ingress) -> None:
+async def test_a_person_without_roles_sees_only_that(ingress: Ingress) -> None:
     ingress.overview.open = [card("C1", "drop-secret")]
     tab = await opened(ingress, "U9")
 
@@ -62,7 +62,7 @@ async def test_someone_who_may_decide_nothing_sees_no_more_than_that(ingress: In
     assert ingress.memory.trail == []
 
 
-async def test_a_responder_sees_where_they_may_decide_and_what_waits(ingress: Ingress) -> None:
+async def test_a_responder_sees_their_channels_and_waiting_proposals(ingress: Ingress) -> None:
     ingress.overview.open = [card("C1")]
     tab = await opened(ingress, "U2")
 
@@ -71,7 +71,7 @@ async def test_a_responder_sees_where_they_may_decide_and_what_waits(ingress: In
     assert "For admins" not in tab
 
 
-async def test_an_admin_sees_the_day_and_the_models_on_record_once(ingress: Ingress) -> None:
+async def test_an_admin_sees_spending_and_models_and_is_audited_once(ingress: Ingress) -> None:
     ingress.switch.frozen, ingress.switch.by = True, "U0ADMIN"
     tab = await opened(ingress, "U1")
     await opened(ingress, "U1")
@@ -94,7 +94,7 @@ class Unread(RoleTable):
         return "I could not check"
 
 
-async def test_a_look_up_that_fails_is_said_and_opens_nothing(ingress: Ingress) -> None:
+async def test_a_failed_lookup_is_reported_and_opens_nothing(ingress: Ingress) -> None:
     ingress.overview.broken = True
     object.__setattr__(ingress.ports, "roles", Unread(lead={"U1"}))
     tab = await opened(ingress, "U1")
@@ -110,14 +110,14 @@ class Full:
         raise StorageUnavailable("full")
 
 
-async def test_figures_that_cannot_be_put_on_record_are_not_shown(ingress: Ingress) -> None:
+async def test_figures_that_cannot_be_audited_are_not_shown(ingress: Ingress) -> None:
     object.__setattr__(ingress.ports, "audit", Full())
     tab = await opened(ingress, "U1")
     assert NOT_READ in tab
     assert "$" not in tab
 
 
-async def test_a_tab_that_slack_does_not_take_is_an_errand_that_failed(ingress: Ingress) -> None:
+async def test_a_tab_that_slack_refuses_is_a_failed_task(ingress: Ingress) -> None:
     ingress.api.answers["views.publish"] = SurfaceFailed("internal_error", retryable=True)
     await opened(ingress, "U1")
     ingress.api.answers.pop("views.publish")

@@ -1,7 +1,7 @@
 """Every look-up that a decision rests on, in every way it may go wrong: nothing is ever run then.
 
 One table. The bench is the way from a press to the order with real parts, over fakes of what is
-outside: Slack, the rota, the control plane, the database. `test_with_everything_in_order` shows that
+outside: Slack, the rota, the control plane, the database. `test_with_everything_in_order_a_press_runs` shows that
 the same press does run something.
 """
 
@@ -274,14 +274,14 @@ LATE_CASES = {
 }
 
 
-async def test_with_everything_in_order() -> None:
+async def test_with_everything_in_order_a_press_runs() -> None:
     bench = Bench()
     row = await bench.shown()
     assert await bench.carried(await bench.press(row)) == [row.id]
 
 
 @pytest.mark.parametrize("case", CASES)
-async def test_what_is_wrong_at_the_press_runs_nothing_and_is_reported(case: str) -> None:
+async def test_a_problem_at_the_press_runs_nothing_and_is_reported(case: str) -> None:
     bench = Bench()
     row = await bench.shown()
     CASES[case](bench)
@@ -292,7 +292,7 @@ async def test_what_is_wrong_at_the_press_runs_nothing_and_is_reported(case: str
 
 
 @pytest.mark.parametrize("case", LATE_CASES)
-async def test_what_is_wrong_after_the_press_runs_nothing(case: str) -> None:
+async def test_a_problem_after_the_press_runs_nothing(case: str) -> None:
     bench = Bench()
     row = await bench.shown()
     ingress = await bench.press(row)
@@ -302,7 +302,7 @@ async def test_what_is_wrong_after_the_press_runs_nothing(case: str) -> None:
     assert bench.world.control.posts == []
 
 
-async def test_what_was_kept_a_while_ago_does_not_decide() -> None:
+async def test_an_outdated_name_decides_nothing() -> None:
     bench = Bench()
     row = await bench.shown()
     bench.names = SlackChannelNames(Channels(bench.api, bench.seconds), bench.kept)
@@ -314,9 +314,7 @@ async def test_what_was_kept_a_while_ago_does_not_decide() -> None:
     assert await bench.carried(await bench.press(row)) == [row.id]
 
 
-async def test_a_card_made_while_the_name_was_not_known_is_judged_by_the_rules_of_the_press() -> (
-    None
-):
+async def test_a_card_with_an_unknown_channel_name_is_judged_by_the_presses_rules() -> None:
     bench = Bench()
     bench.api.answers[INFO] = DOWN
     bench.rules = [RULES[0], ChannelRule("any-*")]
@@ -327,7 +325,7 @@ async def test_a_card_made_while_the_name_was_not_known_is_judged_by_the_rules_o
     assert await bench.carried(await bench.press(row)) == [row.id]
 
 
-def test_direct_messages_are_no_case_of_the_star() -> None:
+def test_the_star_does_not_match_direct_messages() -> None:
     everywhere = [ChannelRule("*", confirm=("responder",))]
     ruled = [*everywhere, ChannelRule("@direct", confirm=("lead",))]
     assert channel_of(everywhere, "@direct").rule.confirm == ()

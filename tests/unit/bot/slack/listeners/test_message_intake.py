@@ -55,7 +55,7 @@ async def test_a_question_is_redacted_before_it_is_stored(ingress: Ingress) -> N
     assert only(ingress).text == "is [redacted] leaked?"
 
 
-async def test_a_question_that_cannot_be_redacted_is_not_started(ingress: Ingress) -> None:
+async def test_a_question_that_cannot_be_redacted_does_not_start(ingress: Ingress) -> None:
     ingress.ports = replace(ingress.ports, redactor=FakeRedactor(fails=True))
     response = await ingress.send(mention())
     assert response.status == 500
@@ -89,7 +89,7 @@ async def test_a_failed_start_is_not_acknowledged_and_its_redelivery_is_one_turn
     assert ingress.whispers.texts == [replies.NOT_STARTED]
 
 
-async def test_the_last_failure_says_that_nothing_more_will_come(ingress: Ingress) -> None:
+async def test_the_last_failure_says_that_no_retry_follows(ingress: Ingress) -> None:
     ingress.workflows.failures.append(StorageUnavailable("locked"))
     await ingress.send(mention(), retry=3)
     assert ingress.whispers.texts == [replies.GAVE_UP]
@@ -106,7 +106,7 @@ async def test_the_acknowledgement_waits_for_the_durable_start(ingress: Ingress)
     assert delivery.result().status == 200
 
 
-async def test_a_message_does_not_overtake_one_of_its_thread_that_needs_looking_up(
+async def test_a_message_does_not_overtake_one_of_its_thread_in_a_lookup(
     ingress: Ingress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await ingress.session_at("100.1")
@@ -129,7 +129,7 @@ async def test_a_message_does_not_overtake_one_of_its_thread_that_needs_looking_
     assert [ask.ts for ask in ingress.workflows.turns.values()] == ["200.1", "103.3", "103.4"]
 
 
-async def test_a_start_that_hangs_is_given_up_in_time_for_a_redelivery() -> None:
+async def test_a_hanging_start_ends_in_time_for_a_redelivery() -> None:
     ingress = Ingress(IngressSettings(IDENTITY, handling_timeout_s=0.01))
     ingress.workflows.gate.clear()
     response = await ingress.send(mention())
@@ -156,7 +156,7 @@ IGNORED: list[Payload] = [
 
 @pytest.mark.parametrize("inner", IGNORED, ids=lambda inner: str(sorted(inner)))
 @pytest.mark.parametrize("text", ["thread words", f"<@{BOT}> do it"])
-async def test_what_no_person_says_now_is_ignored_even_in_a_known_thread(
+async def test_events_without_a_persons_new_text_are_ignored_in_a_known_thread(
     ingress: Ingress, inner: Payload, text: str
 ) -> None:
     await ingress.session_at("100.1")
@@ -187,7 +187,7 @@ async def test_a_follow_up_needs_a_mention_when_configured_so() -> None:
 
 
 @pytest.mark.parametrize("thread", [{}, {"thread_ts": "90.9"}])
-async def test_chatter_elsewhere_is_not_for_the_bot(ingress: Ingress, thread: Payload) -> None:
+async def test_conversation_elsewhere_is_ignored(ingress: Ingress, thread: Payload) -> None:
     await ingress.session_at("100.1")
     await ingress.send(event(said("lunch?", ts="103.3", **thread)))
     assert ingress.workflows.turns == {}
@@ -202,7 +202,7 @@ async def test_a_direct_message_needs_no_mention(
     assert ingress.api.calls == []
 
 
-async def test_an_empty_mention_gets_help_where_it_can_be_seen(ingress: Ingress) -> None:
+async def test_an_empty_mention_gets_help_in_its_place(ingress: Ingress) -> None:
     await ingress.send(mention(f" <@{BOT}> "))
     await ingress.send(event(said(f"<@{BOT}>")))
     ((place, user, text),) = ingress.whispers.said
@@ -211,7 +211,7 @@ async def test_an_empty_mention_gets_help_where_it_can_be_seen(ingress: Ingress)
 
 
 @pytest.mark.parametrize("text", ["stop", " STOP ", "Stop.", f"<@{BOT}> stop", f"<@{BOT}|k> Stop!"])
-async def test_stop_overtakes_in_a_thread_with_a_running_turn(ingress: Ingress, text: str) -> None:
+async def test_stop_overtakes_the_queue_of_its_thread(ingress: Ingress, text: str) -> None:
     ask = await ingress.session_at("100.1")
     ingress.stops.running.add(ask.turn_id)
     await ingress.send(event(said(text, ts="103.3", thread_ts="100.1")))
@@ -257,7 +257,7 @@ async def test_slacks_own_stop_button_stops(ingress: Ingress) -> None:
         {"api_app_id": "A9"},
     ],
 )
-async def test_events_for_others_are_dropped_and_written_down(
+async def test_events_for_other_workspaces_are_dropped_and_audited(
     ingress: Ingress, outer: Payload
 ) -> None:
     response = await ingress.send({**mention(), **outer})
@@ -267,7 +267,7 @@ async def test_events_for_others_are_dropped_and_written_down(
     assert ingress.whispers.said == []
 
 
-async def test_an_event_seen_through_a_shared_channel_is_judged_by_the_installation(
+async def test_an_event_of_a_shared_channel_is_judged_by_its_installation(
     ingress: Ingress,
 ) -> None:
     await ingress.send({**mention(), "team_id": "T9"})
@@ -275,14 +275,14 @@ async def test_an_event_seen_through_a_shared_channel_is_judged_by_the_installat
 
 
 @pytest.mark.parametrize("field", ["user_team", "source_team", "team"])
-async def test_an_external_person_is_turned_away_politely(ingress: Ingress, field: str) -> None:
+async def test_an_external_person_is_refused_politely(ingress: Ingress, field: str) -> None:
     await ingress.send(mention(**{field: "T9"}))
     assert ingress.workflows.turns == {}
     assert ingress.whispers.texts == [replies.EXTERNAL]
     assert ingress.memory.kinds() == [AuditKind.INGRESS_DENIED]
 
 
-async def test_external_chatter_in_a_bots_thread_is_passed_over(ingress: Ingress) -> None:
+async def test_external_messages_in_a_bots_thread_are_ignored(ingress: Ingress) -> None:
     await ingress.session_at("100.1")
     before = len(ingress.memory.trail)
     await ingress.send(event(said("we see it too", thread_ts="100.1", user_team="T9")))
@@ -299,7 +299,7 @@ async def test_a_trusted_workspace_may_ask() -> None:
     assert only(ingress).asker.team == "T9"
 
 
-async def test_one_person_cannot_flood_and_is_reported_once() -> None:
+async def test_one_person_cannot_flood_and_gets_one_notice() -> None:
     ingress = Ingress(IngressSettings(IDENTITY, asks_per_minute=3))
     app = ingress.app()
     for number in range(500):
@@ -319,7 +319,7 @@ async def test_the_flood_limit_never_refuses_a_redelivery() -> None:
     assert only(ingress).ts == "100.1"
 
 
-async def test_what_another_replica_heard_first_is_no_second_question_here() -> None:
+async def test_an_event_first_delivered_to_another_replica_is_not_a_second_question() -> None:
     ingress = Ingress(IngressSettings(IDENTITY, asks_per_minute=1))
     app = ingress.app()
     await deliver(
@@ -357,14 +357,12 @@ REACHED: list[Payload] = [
 
 
 @pytest.mark.parametrize("inner", REACHED, ids=lambda inner: str(inner["type"]))
-async def test_a_channel_that_can_be_written_to_again_is_reported(
-    ingress: Ingress, inner: Payload
-) -> None:
+async def test_a_writable_again_channel_is_reported(ingress: Ingress, inner: Payload) -> None:
     response = await ingress.send(event(inner))
     assert (response.status, ingress.reached) == (200, [("T1", "C7")])
 
 
-async def test_a_person_who_joins_and_another_installation_bring_no_channel_back(
+async def test_a_joining_person_and_another_installation_do_not_report_a_channel(
     ingress: Ingress,
 ) -> None:
     joined: Payload = {"type": "member_joined_channel", "channel": "C7", "user": "U2"}
@@ -373,7 +371,7 @@ async def test_a_person_who_joins_and_another_installation_bring_no_channel_back
     assert ingress.reached == []
 
 
-async def test_the_environment_cannot_turn_the_app_to_oauth(
+async def test_the_environment_cannot_switch_the_app_to_oauth(
     ingress: Ingress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLACK_CLIENT_ID", "1.2")
@@ -386,7 +384,7 @@ async def test_the_environment_cannot_turn_the_app_to_oauth(
 FILE: dict[str, Any] = {"id": "F1", "name": "app.log", "mimetype": "text/plain", "size": 42}
 
 
-async def test_the_files_of_a_message_go_with_its_question(ingress: Ingress) -> None:
+async def test_the_files_of_a_message_are_passed_with_its_question(ingress: Ingress) -> None:
     hostile = {"id": "F2", "name": "SECRET-abc123 <!channel>|`x`\n\ud800\x00", "mimetype": None}
     await ingress.send(mention(files=[FILE, hostile, {"id": ""}]))
 
@@ -399,17 +397,17 @@ async def test_the_files_of_a_message_go_with_its_question(ingress: Ingress) -> 
 @pytest.mark.parametrize(
     "files", [None, "F1", {}, [7], [{"id": {"a": 1}}], [{"id": "F1", "size": "big"}]]
 )
-async def test_files_that_cannot_be_read_lose_no_question(ingress: Ingress, files: Any) -> None:
+async def test_unreadable_files_lose_no_question(ingress: Ingress, files: Any) -> None:
     await ingress.send(mention(files=files))
     assert only(ingress).files == ()
 
 
-async def test_a_mention_with_nothing_but_a_file_asks_what_it_shows(ingress: Ingress) -> None:
+async def test_a_mention_with_only_a_file_asks_what_it_shows(ingress: Ingress) -> None:
     await ingress.send(mention(text=f"<@{BOT}>", files=[FILE]))
     assert only(ingress).text == replies.ABOUT_FILES
 
 
-async def test_a_file_dropped_into_a_thread_without_a_word_asks_nothing(ingress: Ingress) -> None:
+async def test_a_file_without_text_in_a_thread_asks_nothing(ingress: Ingress) -> None:
     await ingress.send(mention())
     await ingress.send(event(said("", ts="100.2", subtype="file_share", files=[FILE], **THREAD)))
     assert len(ingress.workflows.turns) == 1

@@ -40,12 +40,12 @@ async def test_a_confirm_by_a_holder_of_the_role_starts_the_decision(ingress: In
     assert ingress.told == []
 
 
-async def test_the_roles_asked_are_the_proposals_own(ingress: Ingress) -> None:
+async def test_the_proposals_own_roles_are_checked(ingress: Ingress) -> None:
     await ingress.send(pressed(CONFIRM, "p-1"))
     assert [roles for _, roles in ingress.roles.asked] == [("responder",)]
 
 
-async def test_the_same_click_delivered_twice_carries_one_key(ingress: Ingress) -> None:
+async def test_a_redelivered_click_has_one_key(ingress: Ingress) -> None:
     await ingress.send(pressed(CONFIRM, "p-1"))
     await ingress.send(pressed(CONFIRM, "p-1"), retry=1)
     assert len({decision.key for _, decision in ingress.workflows.decisions}) == 1
@@ -67,7 +67,7 @@ async def test_a_member_opens_the_raw_json_of_a_card(ingress: Ingress) -> None:
 
 
 @pytest.mark.parametrize("action", [CONFIRM, REJECT])
-async def test_a_click_without_the_role_is_refused_privately_and_written_down(
+async def test_a_click_without_the_role_is_refused_privately_and_audited(
     ingress: Ingress, action: str
 ) -> None:
     click = pressed(action, "p-1", user={"id": "U9", "team_id": "T1"})
@@ -85,13 +85,13 @@ async def test_a_click_without_the_role_is_refused_privately_and_written_down(
     assert ingress.forms == []
 
 
-async def test_a_role_lost_since_the_card_was_posted_counts_for_nothing(ingress: Ingress) -> None:
+async def test_a_role_lost_after_the_card_does_not_count(ingress: Ingress) -> None:
     ingress.roles.holders["responder"].clear()
     await ingress.send(pressed(CONFIRM, "p-1"))
     assert ingress.workflows.decisions == []
 
 
-async def test_roles_that_the_action_names_since_the_card_are_wanted_too(ingress: Ingress) -> None:
+async def test_roles_added_to_the_action_after_the_card_are_required_too(ingress: Ingress) -> None:
     ingress.declared_roles = ("lead",)
     await ingress.send(pressed(CONFIRM, "p-1", user={"id": "U2", "team_id": "T1"}))
     refused = list(ingress.workflows.decisions)
@@ -100,7 +100,7 @@ async def test_roles_that_the_action_names_since_the_card_are_wanted_too(ingress
     assert [decision.by for _, decision in ingress.workflows.decisions] == ["U1"]
 
 
-async def test_roles_that_the_card_names_are_wanted_though_the_action_names_none_any_more(
+async def test_roles_of_the_card_are_required_after_the_action_dropped_them(
     ingress: Ingress,
 ) -> None:
     ingress.proposals.rows[proposal().id] = proposal(action_roles=("lead",))
@@ -108,12 +108,12 @@ async def test_roles_that_the_card_names_are_wanted_though_the_action_names_none
     assert ingress.workflows.decisions == []
 
 
-async def test_the_clickers_own_workspace_is_what_is_judged(ingress: Ingress) -> None:
+async def test_the_clickers_own_workspace_is_judged(ingress: Ingress) -> None:
     await ingress.send(pressed(CONFIRM, "p-1", user={"id": "U1", "team_id": "T9"}))
     assert [person.team for person, _ in ingress.roles.asked] == ["T9"]
 
 
-async def test_four_eyes_refuses_the_asker_and_takes_another(ingress: Ingress) -> None:
+async def test_four_eyes_refuses_the_asker_and_accepts_another(ingress: Ingress) -> None:
     ingress.proposals.rows[proposal().id] = proposal(four_eyes=True)
     await ingress.send(pressed(CONFIRM, "p-1"))
     refused = list(ingress.workflows.decisions)
@@ -123,7 +123,7 @@ async def test_four_eyes_refuses_the_asker_and_takes_another(ingress: Ingress) -
     assert ingress.told == [FOUR_EYES]
 
 
-async def test_four_eyes_lets_the_asker_withdraw(ingress: Ingress) -> None:
+async def test_four_eyes_lets_the_asker_reject(ingress: Ingress) -> None:
     ingress.proposals.rows[proposal().id] = proposal(four_eyes=True)
     await ingress.send(pressed(REJECT, "p-1"))
     assert len(ingress.forms) == 1
@@ -163,7 +163,7 @@ async def test_a_press_before_the_cards_message_is_stored_counts(ingress: Ingres
     assert ingress.told == []
 
 
-async def test_a_press_on_an_open_card_paints_nothing_and_one_on_a_settled_card_may(
+async def test_a_press_repaints_only_a_settled_card(
     ingress: Ingress,
 ) -> None:
     await ingress.send(pressed(CONFIRM, "p-1"))
@@ -177,7 +177,7 @@ async def test_a_press_on_an_open_card_paints_nothing_and_one_on_a_settled_card_
 @pytest.mark.parametrize(
     "value", ["", "p-2", "' OR 1=1 --", "p-1 ", "x" * 2_000, "p-1\n", "\N{ARABIC-INDIC DIGIT ONE}"]
 )
-async def test_a_made_up_id_gets_the_same_neutral_answer(ingress: Ingress, value: str) -> None:
+async def test_an_invented_id_gets_the_same_neutral_answer(ingress: Ingress, value: str) -> None:
     await ingress.send(pressed(CONFIRM, value))
     assert ingress.told == [replies.STALE_CARD]
     assert ingress.workflows.decisions == []
@@ -193,7 +193,7 @@ async def test_a_made_up_id_gets_the_same_neutral_answer(ingress: Ingress, value
         (ProposalState.SUPERSEDED, "Already edited by Ana at 14:35 UTC and superseded by a newer"),
     ],
 )
-async def test_a_decided_proposal_says_who_decided_what_and_when(
+async def test_a_decided_proposal_reports_decider_decision_and_time(
     ingress: Ingress, state: ProposalState, said: str
 ) -> None:
     ingress.api.answers["users.info"] = {"user": {"profile": {"display_name": "Ana"}}}
@@ -206,7 +206,7 @@ async def test_a_decided_proposal_says_who_decided_what_and_when(
     assert ingress.workflows.decisions == []
 
 
-async def test_a_store_that_fails_says_that_nothing_was_started(ingress: Ingress) -> None:
+async def test_a_failing_store_says_that_nothing_started(ingress: Ingress) -> None:
     ingress.workflows.failures.append(StorageUnavailable("full"))
     response = await ingress.send(pressed(CONFIRM, "p-1"))
     assert response.status == 200
@@ -281,7 +281,7 @@ async def test_a_form_of_unknown_origin_does_nothing(ingress: Ingress) -> None:
     assert ingress.workflows.decisions == []
 
 
-async def test_a_form_that_does_not_open_is_said(ingress: Ingress) -> None:
+async def test_a_form_that_does_not_open_is_reported(ingress: Ingress) -> None:
     ingress.api.answers["views.open"] = SurfaceFailed("expired_trigger_id", retryable=False)
     await ingress.send(pressed(REJECT, "p-1"))
     assert ingress.told == [replies.FORM_NOT_OPENED]
@@ -297,21 +297,23 @@ async def test_a_freeze_refuses_confirm_and_lets_reject(ingress: Ingress) -> Non
     assert len(ingress.forms) == 1
 
 
-async def test_a_freeze_that_cannot_be_read_refuses_confirm(ingress: Ingress) -> None:
+async def test_an_unreadable_freeze_refuses_confirm(ingress: Ingress) -> None:
     ingress.freezes.broken = True
     await ingress.send(pressed(CONFIRM, "p-1"))
     assert ingress.workflows.decisions == []
     assert ingress.told == [replies.CLICK_NOT_STORED]
 
 
-async def test_a_refusal_stands_in_front_of_whoever_pressed(ingress: Ingress) -> None:
+async def test_a_refusal_opens_as_a_modal_for_the_person_who_pressed(ingress: Ingress) -> None:
     await ingress.send(pressed(CONFIRM, "p-1", user={"id": "U9", "team_id": "T1"}))
 
     assert ingress.told == [NOT_YOU]
     assert ingress.whispers.said == []
 
 
-async def test_a_refusal_that_cannot_be_opened_is_a_private_word(ingress: Ingress) -> None:
+async def test_a_refusal_that_cannot_be_opened_is_sent_as_an_ephemeral_message(
+    ingress: Ingress,
+) -> None:
     ingress.api.answers["views.open"] = SurfaceFailed("expired_trigger_id", retryable=False)
 
     await ingress.send(pressed(CONFIRM, "p-1", user={"id": "U9", "team_id": "T1"}))

@@ -49,7 +49,7 @@ async def ask(ingress: Ingress, text: str, user: str = "U1") -> str:
     return str(answer["text"])
 
 
-async def test_status_names_an_audit_sink_that_is_stalled(ingress: Ingress) -> None:
+async def test_status_names_a_stalled_audit_sink(ingress: Ingress) -> None:
     healthy = await ask(ingress, "status")
     ingress.behind = ["http is 466 rows behind, the oldest has waited for 3.0 h"]
 
@@ -57,7 +57,7 @@ async def test_status_names_an_audit_sink_that_is_stalled(ingress: Ingress) -> N
     assert "*Audit delivery*\n• http is 466 rows behind" in await ask(ingress, "status")
 
 
-async def test_status_shows_each_person_what_they_may_see(ingress: Ingress) -> None:
+async def test_status_shows_each_person_only_what_they_may_see(ingress: Ingress) -> None:
     ingress.overview.running = [
         running("C1"),
         running("C2"),
@@ -92,7 +92,7 @@ async def test_status_shows_each_person_what_they_may_see(ingress: Ingress) -> N
     assert "drop" in (await ask(ingress, "proposals", "U2")).lower()
 
 
-async def test_a_direct_message_is_told_to_its_person_alone(ingress: Ingress) -> None:
+async def test_a_direct_message_is_shown_only_to_its_person(ingress: Ingress) -> None:
     ingress.overview.talked = [Talk(at("D0BOB"), NOW, 2, UserId("U1"))]
     mine, others = await ask(ingress, "sessions"), await ask(ingress, "sessions", "U2")
 
@@ -103,7 +103,7 @@ async def test_a_direct_message_is_told_to_its_person_alone(ingress: Ingress) ->
     assert "D0BOB" not in others
 
 
-async def test_an_alert_that_asks_is_mentioned_as_no_one(ingress: Ingress) -> None:
+async def test_an_alerts_question_mentions_no_one(ingress: Ingress) -> None:
     ingress.overview.running = [UnderWay(at("C1"), MessageTs("100.1"), ALERTS, NOW)]
     ingress.overview.talked = [Talk(at("C1"), NOW, 1, ALERTS)]
 
@@ -111,7 +111,7 @@ async def test_an_alert_that_asks_is_mentioned_as_no_one(ingress: Ingress) -> No
     assert "1 question, the last of an alert," in await ask(ingress, "sessions")
 
 
-async def test_what_slack_does_not_say_is_not_shown_and_said(ingress: Ingress) -> None:
+async def test_an_unreadable_channel_is_hidden_with_a_notice(ingress: Ingress) -> None:
     ingress.overview.open = [card("C1")]
     ingress.api.answers["conversations.members"] = SurfaceFailed("ratelimited", retryable=True)
     told = await ask(ingress, "proposals")
@@ -119,14 +119,14 @@ async def test_what_slack_does_not_say_is_not_shown_and_said(ingress: Ingress) -
     assert "C1" not in told
 
 
-async def test_a_database_that_is_away_is_said_in_each_part(ingress: Ingress) -> None:
+async def test_a_database_outage_is_reported_in_each_part(ingress: Ingress) -> None:
     ingress.overview.broken = True
     told = await ask(ingress, "status")
     assert told.count(NOT_READ) == 2
     assert "Actions are not frozen." in told
 
 
-async def test_nothing_at_all_is_said_in_words(ingress: Ingress) -> None:
+async def test_an_idle_bot_is_reported_in_words(ingress: Ingress) -> None:
     assert await ask(ingress, "status") == (
         "*Under way*\n• no active or queued turns\n*Open proposals*\n• none is open\n"
         "Actions are not frozen.\n*Models*\n• all are available"
@@ -145,7 +145,7 @@ async def test_hostile_names_and_very_many_rows_stay_lines(ingress: Ingress) -> 
     assert f"• and {50 - SHOWN} more" in told
 
 
-async def test_what_was_asked_over_http_is_no_ones_place(ingress: Ingress) -> None:
+async def test_an_api_question_shows_no_place(ingress: Ingress) -> None:
     api = Place(TeamId("headless"), ChannelId("incident-x"), MessageTs("1.1"))
     ingress.overview.talked = [Talk(api, NOW + timedelta(hours=1), 1, UserId("U1"))]
     assert "incident-x" not in await ask(ingress, "sessions")

@@ -43,19 +43,19 @@ async def sees(api: FakeWebApi, channel: str = "C1", viewer: Person = ANNA) -> b
         (workspace({}, []), False),
     ],
 )
-async def test_a_channel_is_seen_by_whom_slack_would_show_it(
+async def test_a_channel_is_visible_to_the_people_slack_would_show_it_to(
     api: FakeWebApi, is_seen: bool
 ) -> None:
     assert await sees(api) is is_seen
 
 
-async def test_a_partner_sees_a_public_channel_only_from_within() -> None:
+async def test_a_partner_sees_a_public_channel_only_as_a_member() -> None:
     partner = Person(TeamId("T9"), UserId("U0ALEX"))
     assert not await sees(workspace(PUBLIC, ["U0ANNA"]), viewer=partner)
     assert await sees(workspace(PUBLIC, ["U0ALEX"]), viewer=partner)
 
 
-async def test_a_direct_message_is_its_persons_and_slack_is_not_asked() -> None:
+async def test_a_direct_message_is_its_persons_without_a_lookup() -> None:
     api = workspace(PRIVATE, [])
     assert await sees(api, "D1")
     assert not await sees(api, "D1", Person(TeamId("T1"), UserId("U0BEN")))
@@ -72,7 +72,7 @@ async def test_a_direct_message_is_its_persons_and_slack_is_not_asked() -> None:
     ],
 )
 @pytest.mark.parametrize("method", ["conversations.info", "conversations.members"])
-async def test_what_slack_does_not_say_is_not_seen_and_counted(
+async def test_an_unreadable_channel_is_hidden_and_counted(
     method: str, failure: dict[str, JsonValue] | Exception, unread: int
 ) -> None:
     api = workspace(PUBLIC, ["U0BEN"])
@@ -81,7 +81,7 @@ async def test_what_slack_does_not_say_is_not_seen_and_counted(
     assert sighted == VisibleChannels(frozenset(), unread)
 
 
-async def test_of_a_channel_that_someone_is_in_no_more_is_asked() -> None:
+async def test_a_members_channel_needs_no_further_lookup() -> None:
     api = workspace(PRIVATE, ["U0ANNA"])
     channel_access = ChannelAccess(api, "T1", lambda: 0.0)
     for _ in range(3):
@@ -89,20 +89,20 @@ async def test_of_a_channel_that_someone_is_in_no_more_is_asked() -> None:
     assert [method for method, _ in api.calls] == ["conversations.members"]
 
 
-async def test_a_guest_flag_that_cannot_be_read_opens_no_public_channel() -> None:
+async def test_an_unreadable_guest_flag_opens_no_public_channel() -> None:
     api = workspace(PUBLIC, [])
     api.answers["users.info"] = SurfaceFailed("user_not_found", retryable=False)
     assert not await sees(api)
 
 
-async def test_no_one_sees_by_what_slack_says_of_someone_else() -> None:
+async def test_information_about_another_person_grants_nothing() -> None:
     api = workspace(PUBLIC, [], id="U0BEN")
     assert await ChannelAccess(api, "T1", lambda: 0.0).of(ANNA, ["C1"], {}) == VisibleChannels(
         frozenset(), 1
     )
 
 
-async def test_members_are_read_page_by_page_and_not_for_ever() -> None:
+async def test_members_are_read_page_by_page_up_to_a_limit() -> None:
     pages: list[JsonValue] = []
 
     def page(arguments: Arguments) -> dict[str, JsonValue]:
@@ -117,7 +117,7 @@ async def test_members_are_read_page_by_page_and_not_for_ever() -> None:
     assert pages[:2] == [None, "more"]
 
 
-async def test_a_question_about_very_many_channels_says_what_it_left_out() -> None:
+async def test_a_lookup_of_very_many_channels_says_what_it_omitted() -> None:
     channels = [f"C{n}" for n in range(MOST + 3)]
     sighted = await ChannelAccess(workspace(PUBLIC, []), "T1", lambda: 0.0).of(ANNA, channels, {})
     assert (len(sighted.seen), sighted.unread) == (MOST, 3)

@@ -58,22 +58,22 @@ def world() -> World:
     return World()
 
 
-async def test_a_member_of_the_user_group_may(world: World) -> None:
+async def test_a_member_of_the_user_group_may_confirm(world: World) -> None:
     assert await world.refusal("U1", "responder") is None
 
 
-async def test_anyone_else_is_reported_whom_to_ask(world: World) -> None:
+async def test_a_person_without_the_role_learns_whom_to_ask(world: World) -> None:
     refusal = await world.refusal("U2", "responder", "lead")
     assert refusal == "You don't have the role for this. Ask a responder or lead."
 
 
-async def test_someone_listed_by_id_may_without_any_group(world: World) -> None:
+async def test_a_person_listed_by_id_needs_no_group(world: World) -> None:
     assert await world.refusal("U7", "lead") is None
     assert world.group_calls() == 0
 
 
 @pytest.mark.parametrize("roles", [(), ("empty",), ("unheard-of",)])
-async def test_no_role_means_no_one(world: World, roles: tuple[str, ...]) -> None:
+async def test_an_unknown_role_admits_no_one(world: World, roles: tuple[str, ...]) -> None:
     assert await world.refusal("U1", *roles) == NOBODY
 
 
@@ -87,19 +87,21 @@ OUTSIDERS: list[dict[str, JsonValue]] = [
 
 
 @pytest.mark.parametrize("flags", OUTSIDERS, ids=str)
-async def test_an_outsider_in_the_group_may_not(world: World, flags: dict[str, JsonValue]) -> None:
+async def test_an_outsider_in_the_group_is_refused(
+    world: World, flags: dict[str, JsonValue]
+) -> None:
     world.flags = flags
     refusal = await world.refusal("U1", "responder")
     assert refusal is not None
     assert "Ask a responder" in refusal
 
 
-async def test_a_click_from_another_workspace_may_not(world: World) -> None:
+async def test_a_click_from_another_workspace_is_refused(world: World) -> None:
     assert await world.refusal("U1", "responder", team="T9") is not None
 
 
 @pytest.mark.parametrize("flags", OUTSIDERS, ids=str)
-async def test_an_outsider_is_none_where_a_role_lists_the_id(
+async def test_a_person_listed_by_id_is_not_an_outsider(
     world: World, flags: dict[str, JsonValue]
 ) -> None:
     world.flags = flags
@@ -107,7 +109,7 @@ async def test_an_outsider_is_none_where_a_role_lists_the_id(
     assert await world.directory.outsider(Person(TeamId("T1"), UserId("U7"))) is None
 
 
-async def test_a_member_is_no_outsider_and_who_cannot_be_looked_up_is_one(world: World) -> None:
+async def test_a_person_who_cannot_be_looked_up_is_an_outsider(world: World) -> None:
     member = Person(TeamId("T1"), UserId("U2"))
     assert await world.directory.outsider(member) is None
     assert await world.directory.outsider(Person(TeamId("T9"), UserId("U2"))) == OUTSIDER
@@ -119,7 +121,7 @@ async def test_a_member_is_no_outsider_and_who_cannot_be_looked_up_is_one(world:
 
 
 @pytest.mark.parametrize("flags", OUTSIDERS, ids=str)
-async def test_an_outsider_may_when_a_role_lists_the_id(
+async def test_an_outsider_listed_by_id_may_confirm(
     world: World, flags: dict[str, JsonValue]
 ) -> None:
     world.flags = flags
@@ -127,7 +129,7 @@ async def test_an_outsider_may_when_a_role_lists_the_id(
 
 
 @pytest.mark.parametrize("user", ["U1", "U7"])
-async def test_a_deactivated_person_never_may(world: World, user: str) -> None:
+async def test_a_deactivated_person_is_always_refused(world: World, user: str) -> None:
     world.flags = {"deleted": True}
     assert await world.refusal(user, "responder", "lead") == DEACTIVATED
 
@@ -143,7 +145,7 @@ FAILURES: list[Exception | dict[str, JsonValue]] = [
 
 @pytest.mark.parametrize("failure", FAILURES, ids=str)
 @pytest.mark.parametrize("method", ["users.info", "usergroups.users.list"])
-async def test_a_lookup_that_fails_denies(
+async def test_a_failed_lookup_denies(
     world: World, method: str, failure: Exception | dict[str, JsonValue]
 ) -> None:
     world.api.answers[method] = failure
@@ -168,28 +170,28 @@ async def test_people_are_looked_up_at_every_click(world: World) -> None:
     assert await world.refusal("U1", "responder") == DEACTIVATED
 
 
-async def test_a_group_is_asked_once_a_minute(world: World) -> None:
+async def test_a_group_is_requested_once_a_minute(world: World) -> None:
     for _ in range(30):
         await world.refusal("U1", "responder")
         world.now += 1.0
     assert world.group_calls() == 1
 
 
-async def test_someone_removed_from_the_group_is_out_within_a_minute(world: World) -> None:
+async def test_a_person_removed_from_the_group_is_refused_within_a_minute(world: World) -> None:
     await world.refusal("U1", "responder")
     world.members["S1"] = []
     world.now += GROUP_TTL_S + 0.1
     assert await world.refusal("U1", "responder") is not None
 
 
-async def test_someone_removed_is_out_at_once_when_slack_says_so(world: World) -> None:
+async def test_a_removal_announced_by_slack_applies_at_once(world: World) -> None:
     await world.refusal("U1", "responder")
     world.members["S1"] = []
     world.directory.forget_group("S1")
     assert await world.refusal("U1", "responder") is not None
 
 
-async def test_someone_just_added_need_not_wait_a_minute(world: World) -> None:
+async def test_a_newly_added_person_need_not_wait_a_minute(world: World) -> None:
     await world.refusal("U5", "responder")
     world.members["S1"] = ["U1", "U5"]
     world.now += GROUP_RECHECK_S + 0.1
@@ -203,7 +205,7 @@ async def test_clicks_of_many_strangers_do_not_use_up_slacks_limit(world: World)
     assert world.group_calls() <= 20  # Tier 2, a minute
 
 
-async def test_clicks_at_once_ask_slack_once(world: World) -> None:
+async def test_simultaneous_clicks_ask_slack_once(world: World) -> None:
     world.api.gate.clear()
     async with asyncio.TaskGroup() as group:
         clicks = [group.create_task(world.refusal("U1", "responder")) for _ in range(20)]
@@ -213,7 +215,7 @@ async def test_clicks_at_once_ask_slack_once(world: World) -> None:
     assert (world.api.count("users.info"), world.group_calls()) == (1, 1)
 
 
-async def test_an_answer_under_way_when_the_group_changed_is_not_kept(world: World) -> None:
+async def test_an_answer_in_progress_when_the_group_changed_is_discarded(world: World) -> None:
     await world.refusal("U9", "lead")  # the person is known by now; only the group hangs
     world.api.answers["users.info"] = {"user": {"id": "U1", "team_id": "T1"}}
     world.api.gate.clear()
@@ -276,24 +278,24 @@ def duty() -> OnCallWorld:
     return OnCallWorld()
 
 
-async def test_who_is_on_call_may_and_others_may_not(duty: OnCallWorld) -> None:
+async def test_only_the_person_on_call_may_confirm(duty: OnCallWorld) -> None:
     assert await duty.refusal("U1", "duty") is None
     assert await duty.refusal("U2", "duty") == ("You don't have the role for this. Ask a duty.")
 
 
-async def test_a_rota_may_name_slack_ids(duty: OnCallWorld) -> None:
+async def test_a_rota_may_contain_slack_ids(duty: OnCallWorld) -> None:
     duty.rota.names = frozenset({"U5"})
     assert await duty.refusal("U5", "duty") is None
     assert duty.api.count("users.lookupByEmail") == 0
 
 
-async def test_no_one_on_call_is_no_one(duty: OnCallWorld) -> None:
+async def test_an_empty_rota_admits_no_one(duty: OnCallWorld) -> None:
     duty.rota.names = frozenset()
     assert "Ask a duty" in str(await duty.refusal("U1", "duty"))
 
 
 @pytest.mark.parametrize("failure", [Overloaded("503"), BadAnswer("html"), TimeoutError()], ids=str)
-async def test_a_rota_that_cannot_be_read_refuses_and_says_so(
+async def test_an_unreadable_rota_refuses_and_says_so(
     duty: OnCallWorld, failure: Exception
 ) -> None:
     duty.rota.failure = failure
@@ -302,7 +304,7 @@ async def test_a_rota_that_cannot_be_read_refuses_and_says_so(
     assert await duty.refusal("U1", "duty") is None
 
 
-async def test_a_rota_that_cannot_be_read_does_not_hide_other_ways_into_the_role(
+async def test_an_unreadable_rota_does_not_block_other_ways_into_the_role(
     duty: OnCallWorld,
 ) -> None:
     duty.rota.failure = Overloaded("503")
@@ -311,20 +313,20 @@ async def test_a_rota_that_cannot_be_read_does_not_hide_other_ways_into_the_role
     assert await duty.refusal("U9", "both") == NO_ROTA
 
 
-async def test_a_rota_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_hanging_rota_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bot.slack.roles.on_duty.ROTA_TIMEOUT_S", 0.01)
     hanging = OnCallWorld()
     hanging.rota.gate.clear()
     assert await hanging.refusal("U1", "duty") == NO_ROTA
 
 
-async def test_someone_on_call_without_an_account_hides_no_one(duty: OnCallWorld) -> None:
+async def test_an_on_call_person_without_an_account_hides_no_one(duty: OnCallWorld) -> None:
     duty.rota.names = frozenset({"nobody@x.io", "mira@x.io"})
     assert await duty.refusal("U1", "duty") is None
     assert "Ask a duty" in str(await duty.refusal("U2", "duty"))
 
 
-async def test_an_address_that_slack_cannot_look_up_denies_all_but_the_others(
+async def test_an_address_that_cannot_be_looked_up_denies_only_that_person(
     duty: OnCallWorld,
 ) -> None:
     duty.accounts = {"mira@x.io": "U1"}
@@ -335,21 +337,21 @@ async def test_an_address_that_slack_cannot_look_up_denies_all_but_the_others(
     assert await duty.refusal("U5", "duty") is None
 
 
-async def test_a_rota_is_read_once_a_minute_for_who_is_on_it(duty: OnCallWorld) -> None:
+async def test_a_rota_is_read_once_a_minute(duty: OnCallWorld) -> None:
     for _ in range(30):
         await duty.refusal("U1", "duty")
         duty.now += 1.0
     assert (duty.rota.asked, duty.api.count("users.lookupByEmail")) == (1, 1)
 
 
-async def test_who_goes_off_call_is_out_within_a_minute(duty: OnCallWorld) -> None:
+async def test_a_person_who_leaves_on_call_is_refused_within_a_minute(duty: OnCallWorld) -> None:
     await duty.refusal("U1", "duty")
     duty.rota.names = frozenset({"jonas@x.io"})
     duty.now += GROUP_TTL_S + 0.1
     assert await duty.refusal("U1", "duty") is not None
 
 
-async def test_who_comes_on_call_need_not_wait_a_minute(duty: OnCallWorld) -> None:
+async def test_a_person_who_comes_on_call_need_not_wait_a_minute(duty: OnCallWorld) -> None:
     await duty.refusal("U2", "duty")
     duty.rota.names = frozenset({"jonas@x.io"})
     duty.now += GROUP_RECHECK_S + 0.1
@@ -357,7 +359,9 @@ async def test_who_comes_on_call_need_not_wait_a_minute(duty: OnCallWorld) -> No
 
 
 @pytest.mark.parametrize("flags", OUTSIDERS, ids=str)
-async def test_an_outsider_on_call_may_not(duty: OnCallWorld, flags: dict[str, JsonValue]) -> None:
+async def test_an_outsider_on_call_is_refused(
+    duty: OnCallWorld, flags: dict[str, JsonValue]
+) -> None:
     duty.flags = flags
     assert await duty.refusal("U1", "duty") is not None
 
@@ -365,7 +369,7 @@ async def test_an_outsider_on_call_may_not(duty: OnCallWorld, flags: dict[str, J
 @pytest.mark.parametrize(
     ("user", "may"), [("U1", True), ("U2", False), ("U7", False), ("U3", False)]
 )
-async def test_where_the_action_names_roles_too_one_of_each_kind_is_needed(
+async def test_one_role_of_each_kind_is_required_when_the_action_names_roles(
     duty: OnCallWorld, user: str, may: bool
 ) -> None:
     duty.members["S1"] = ["U1", "U7"]  # U1 is also on call; U2 would be neither, U7 not on call
@@ -373,21 +377,21 @@ async def test_where_the_action_names_roles_too_one_of_each_kind_is_needed(
     assert (refusal is None) is may
 
 
-async def test_who_lacks_one_of_the_two_is_reported_both(duty: OnCallWorld) -> None:
+async def test_a_person_without_one_of_two_roles_learns_both(duty: OnCallWorld) -> None:
     duty.members["S1"] = ["U2"]
     told = await duty.judged("U2", ("responder", "lead"), ("duty",))
     assert told == ("You don't have the role for this. Ask a responder or lead who is also a duty.")
 
 
 @pytest.mark.parametrize(("roles", "also"), [((), ("duty",)), (("responder",), ("empty",))])
-async def test_a_kind_of_role_that_no_one_can_hold_means_no_one(
+async def test_an_impossible_kind_of_role_admits_no_one(
     duty: OnCallWorld, roles: tuple[str, ...], also: tuple[str, ...]
 ) -> None:
     assert await duty.judged("U1", roles, also) == NOBODY
 
 
 @pytest.mark.parametrize("flags", OUTSIDERS, ids=str)
-async def test_an_outsider_needs_to_be_listed_on_both_sides(
+async def test_an_outsider_must_be_listed_on_both_sides(
     duty: OnCallWorld, flags: dict[str, JsonValue]
 ) -> None:
     duty.flags = flags
@@ -396,7 +400,7 @@ async def test_an_outsider_needs_to_be_listed_on_both_sides(
     assert await duty.judged("U7", ("lead",), ("responder",)) is not None
 
 
-async def test_members_include_who_is_on_call(duty: OnCallWorld) -> None:
+async def test_members_include_the_people_on_call(duty: OnCallWorld) -> None:
     duty.rota.names = frozenset({"jonas@x.io", "nobody@x.io"})
     assert await duty.directory.members(("duty", "lead")) == ["U2", "U7", "U8"]
     duty.now += GROUP_TTL_S + 0.1
@@ -404,19 +408,19 @@ async def test_members_include_who_is_on_call(duty: OnCallWorld) -> None:
     assert await duty.directory.members(("duty", "lead")) == ["U7", "U8"]
 
 
-async def test_another_rota_in_force_is_asked_at_once(duty: OnCallWorld) -> None:
+async def test_a_changed_rota_is_requested_at_once(duty: OnCallWorld) -> None:
     assert await duty.refusal("U1", "duty") is None
     duty.roles["duty"] = RoleMembers(on_call=Rota("jonas@x.io"))
     assert await duty.refusal("U1", "duty") is not None
     assert await duty.refusal("U2", "duty") is None
 
 
-async def test_a_person_named_twice_by_a_rota_is_one_person(duty: OnCallWorld) -> None:
+async def test_a_person_listed_twice_in_a_rota_is_one_person(duty: OnCallWorld) -> None:
     duty.rota.names = frozenset({"mira@x.io", "U1"})
     assert await duty.directory.members(("duty",)) == ["U1"]
 
 
-async def test_the_roles_of_a_person_are_those_they_hold_now(world: World) -> None:
+async def test_a_persons_roles_are_the_current_ones(world: World) -> None:
     person = Person(TeamId("T1"), UserId("U1"))
     found = await world.directory.held(person, ["responder", "lead", "empty", "unheard-of"])
     assert found == HeldRoles(frozenset({"responder"}))

@@ -36,7 +36,7 @@ DRESS = [
 
 @pytest.mark.parametrize("claim", CLAIMS)
 @pytest.mark.parametrize("dress", DRESS)
-def test_a_claimed_decision_is_labelled_in_every_dress(claim: str, dress: str) -> None:
+def test_a_claimed_decision_is_labelled_in_every_format(claim: str, dress: str) -> None:
     assert disclaimed(dress.format(claim)).startswith(f"> {LABEL} ")
 
 
@@ -46,7 +46,7 @@ def test_a_claimed_decision_is_labelled_in_every_dress(claim: str, dress: str) -
     st.sampled_from(DRESS),
     st.sampled_from(["", "It works. ", "\n"]),
 )
-def test_a_sign_before_a_decision_is_gone_wherever_it_stands(
+def test_a_sign_before_a_decision_is_removed_at_any_place(
     sign: str, words: str, dress: str, before: str
 ) -> None:
     shown = disclaimed(before + dress.format(f"{sign} {words}"))
@@ -65,7 +65,7 @@ def test_a_heading_like_a_cards_is_labelled(title: str, dress: str) -> None:
     "line",
     ["✅ Соnfirmed by @lead", "✅ Ｃｏｎｆｉｒｍｅｄ by @lead", "✅ Con\u200bfirmed by @lead", "**✅** *Confirmed* by x"],
 )  # fmt: skip
-def test_look_alike_letters_do_not_help(line: str) -> None:
+def test_look_alike_letters_do_not_evade_the_label(line: str) -> None:
     assert LABEL in disclaimed(line)
 
 
@@ -91,7 +91,7 @@ def test_look_alike_letters_do_not_help(line: str) -> None:
         ]
     ),
 )
-def test_a_line_that_a_sign_leads_tells_of_no_decision_in_any_words(
+def test_a_line_that_starts_with_a_sign_is_labelled_in_any_words(
     sign: str, before: str, words: str
 ) -> None:
     assert LABEL in disclaimed(f"{sign} {before}{words}")
@@ -112,7 +112,7 @@ def test_a_line_that_a_sign_leads_tells_of_no_decision_in_any_words(
         "⏳ Waiting for confirmation",
     ],
 )
-def test_what_stands_on_cards_is_labelled(line: str) -> None:
+def test_card_text_is_labelled(line: str) -> None:
     assert LABEL in disclaimed(line)
 
 
@@ -138,7 +138,7 @@ def test_what_stands_on_cards_is_labelled(line: str) -> None:
         "",
     ],
 )
-def test_an_honest_line_stays_as_it_is(line: str) -> None:
+def test_an_honest_line_is_unchanged(line: str) -> None:
     assert disclaimed(line) == line
 
 
@@ -150,7 +150,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(st.tuples(PIECES, st.text("*_~`|- .:[]()xd4", max_size=3)), max_size=8))
-def test_a_line_is_let_pass_at_a_glance_only_where_a_whole_reading_finds_nothing(
+def test_the_quick_check_passes_only_lines_that_the_full_check_passes(
     pieces: list[tuple[str, str]],
 ) -> None:
     line = "".join(piece + between for piece, between in pieces)
@@ -161,14 +161,14 @@ def test_a_line_is_let_pass_at_a_glance_only_where_a_whole_reading_finds_nothing
 
 
 @given(st.sampled_from((*CLAIMS, "Status: granted", "Confirm Reject")), st.data())
-def test_signs_between_its_letters_do_not_let_a_claim_pass(claim: str, data: st.DataObject) -> None:
+def test_signs_between_letters_do_not_evade_the_label(claim: str, data: st.DataObject) -> None:
     at = data.draw(st.integers(1, len(claim)))
     line = claim[:at] + data.draw(st.text("*_~`", max_size=4)) + claim[at:]
 
     assert LABEL in disclaimed(line)
 
 
-def test_an_answer_is_labelled_while_it_grows_and_when_it_is_done() -> None:
+def test_an_answer_is_labelled_while_it_grows_and_at_its_end() -> None:
     text = "I looked.\n✅ Confirmed by <@U123>. It succeeded."
 
     for part in (*render(view([TextDelta(text)])), *render(view([finished(text=text)]))):
@@ -176,7 +176,7 @@ def test_an_answer_is_labelled_while_it_grows_and_when_it_is_done() -> None:
         assert LABEL in part.text
 
 
-def test_our_own_card_is_none_of_it() -> None:
+def test_our_own_card_is_not_labelled() -> None:
     texts = [part.text for name, parts in golden().items() if "card" in name for part in parts]
 
     assert texts

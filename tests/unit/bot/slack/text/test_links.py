@@ -109,13 +109,13 @@ def test_no_host_and_no_address_is_left_outside_code(text: str) -> None:
 
 
 @given(TEXTS, st.integers(0, 300))
-def test_nor_at_any_moment_of_the_stream(text: str, cut: int) -> None:
+def test_no_host_is_left_at_any_moment_of_the_stream(text: str, cut: int) -> None:
     assert linked(safe_markdown(hold_back(text[:cut]), NO_LINKS)) is None
 
 
 @example("leak@0.ev\u200dil.ｅｖｉｌ.ｅｖｉｌ.com#x slack://0.com", 40)  # cut to `slack:…`
 @given(TEXTS, st.integers(40, 300))
-def test_nor_in_small_print_which_keeps_to_its_length(text: str, room: int) -> None:
+def test_no_host_is_left_in_small_print_which_keeps_its_length(text: str, room: int) -> None:
     small = remark(text, room)
 
     assert linked(small) is None
@@ -124,7 +124,7 @@ def test_nor_in_small_print_which_keeps_to_its_length(text: str, room: int) -> N
 
 
 @given(TEXTS)
-def test_nor_beside_an_allowed_link(text: str) -> None:
+def test_no_host_is_left_next_to_an_allowed_link(text: str) -> None:
     sent = safe_markdown(f"{text} https://grafana.example.com/d/1", GRAFANA)
 
     assert linked(sent.replace("https://grafana.example.com/d/1", " ")) is None
@@ -149,7 +149,7 @@ def test_nor_beside_an_allowed_link(text: str) -> None:
         "ｈｔｔｐ：／／evil",
     ],
 )
-def test_each_known_dress_is_code_as_a_whole(text: str) -> None:
+def test_each_known_disguise_becomes_code_as_a_whole(text: str) -> None:
     assert linked(text) is not None
     assert re.fullmatch(r"`[^`]+`", safe_markdown(text, NO_LINKS))
 
@@ -177,7 +177,7 @@ Temperature [C] rose, see [1] and (2); a_b_c, x=1, y=2; ~30 users; "quoted" and 
 
 
 @pytest.mark.parametrize("sentence", HONEST)
-def test_an_honest_sentence_arrives_as_it_was_written(sentence: str) -> None:
+def test_an_honest_sentence_is_unchanged(sentence: str) -> None:
     assert html.unescape(safe_markdown(sentence, NO_LINKS)) == sentence
     assert html.unescape(remark(sentence, 300)) == sentence
 
@@ -197,7 +197,7 @@ def test_an_honest_sentence_arrives_as_it_was_written(sentence: str) -> None:
         ("ssh root@checkout-1", "ssh `root@checkout-1`"),
     ],
 )
-def test_a_dotted_name_is_whole_and_readable_as_code(written: str, sent: str) -> None:
+def test_a_dotted_name_is_complete_and_readable_as_code(written: str, sent: str) -> None:
     assert safe_markdown(written, NO_LINKS) == sent
 
 
@@ -215,7 +215,7 @@ def test_hostile_words_are_judged_in_linear_time() -> None:
         "(https://grafana.example.com/)`) evil.com`",
     ],
 )
-def test_an_allowed_address_never_runs_into_code(sent: str) -> None:
+def test_an_allowed_address_never_merges_with_code(sent: str) -> None:
     """An eager client takes all up to the next space for the address, a code's first mark too."""
     shown = safe_markdown(sent, GRAFANA)
 
@@ -224,7 +224,7 @@ def test_an_allowed_address_never_runs_into_code(sent: str) -> None:
 
 
 @pytest.mark.parametrize("mark", ["> ", "- ", "* ", "1. ", "> - ", "  "])
-def test_where_a_link_leads_is_not_defined_anywhere(mark: str) -> None:
+def test_a_link_reference_definition_is_removed(mark: str) -> None:
     assert "]:" not in safe_markdown(f"{mark}[x]: //evil\n\n[x]", NO_LINKS)
 
 
@@ -247,6 +247,6 @@ SITE = "https://acme.slack.com"
         (f"{SITE}/archives/C0CHECKOUT/p1763700000000100\n", False),
     ],
 )
-def test_of_the_workspaces_own_site_only_messages_are_linked(url: str, allowed: bool) -> None:
+def test_only_messages_of_the_workspaces_own_site_are_linked(url: str, allowed: bool) -> None:
     assert LinkPolicy(frozenset(), SITE).allows(url) is allowed
     assert not LinkPolicy().allows(url)

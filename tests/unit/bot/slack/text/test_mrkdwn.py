@@ -44,7 +44,7 @@ def test_a_mention_does_not_survive_escaping(mention: str) -> None:
         ("👩\u200d🚒 tab\there", "👩\u200d🚒 tab\there"),
     ],
 )
-def test_cleaning(dirty: str, cleaned: str) -> None:
+def test_text_is_cleaned(dirty: str, cleaned: str) -> None:
     assert clean(dirty) == cleaned
 
 
@@ -67,7 +67,7 @@ def test_cleaned_text_can_be_sent_and_stored(text: str) -> None:
         ("a\nb\tc", "a\nb\tc"),
     ],
 )
-def test_what_is_decided_on_shows_every_character(hidden: str, shown: str) -> None:
+def test_hidden_characters_are_shown_in_decided_text(hidden: str, shown: str) -> None:
     assert visible(hidden) == shown
 
 
@@ -87,6 +87,6 @@ def test_a_name_is_one_line_without_code_marks() -> None:
     assert inline("a\n`b`  <c>") == "a ˋbˋ &lt;c&gt;"
 
 
-def test_plain_text_is_not_escaped_but_cut_and_defused() -> None:
+def test_plain_text_is_cut_and_defused_but_not_escaped() -> None:
     assert plain("a & @channel", 75) == "a & @\u200bchannel"
     assert plain("x" * 80, 75) == "x" * 74 + "…"

@@ -32,7 +32,7 @@ def test_the_first_line_is_the_first_sentence_in_plain_words(body: str, first: s
 @pytest.mark.parametrize(
     "body", ["one two", "", "```\ncode. here\n```", "| a. | b |\n|--|--|", "x" * 9000]
 )
-def test_what_has_no_first_sentence_stays_as_it_is(body: str) -> None:
+def test_a_text_without_a_first_sentence_is_unchanged(body: str) -> None:
     assert notified(body) == body
 
 
@@ -42,7 +42,7 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS, max_size=30).map("".join))
-def test_no_address_and_no_mention_comes_about(text: str) -> None:
+def test_no_address_and_no_mention_is_created(text: str) -> None:
     bodies = [piece.safe for piece in split(text, LinkPolicy(frozenset()))]
     told = [notified(body) for body in bodies]
 

@@ -35,7 +35,7 @@ def grown(written: list[str]) -> list[str]:
 
 
 @given(WRITTEN)
-def test_nothing_that_was_sent_of_an_ordinary_answer_changes(written: list[str]) -> None:
+def test_sent_text_of_an_ordinary_answer_never_changes(written: list[str]) -> None:
     sent = grown(written)
     assert [later[: len(at)] for at, later in pairwise(sent)] == sent[:-1]
 
@@ -43,7 +43,7 @@ def test_nothing_that_was_sent_of_an_ordinary_answer_changes(written: list[str])
 @settings(max_examples=60)
 @given(ANYTHING)
 @example(["``", "[a](", "https://evil.example/x", "``", "grew,\n"])
-def test_only_what_is_safe_is_sent_of_any_text(written: list[str]) -> None:
+def test_only_safe_text_is_sent(written: list[str]) -> None:
     for text in grown(written):
         assert "<" not in text
         assert "](http" not in outside_code(text)
@@ -65,7 +65,7 @@ def test_only_what_is_safe_is_sent_of_any_text(written: list[str]) -> None:
         ("One.\n\n\n", "One."),
     ],
 )  # fmt: skip
-def test_of_a_line_that_is_not_complete_only_what_stays_is_sent(source: str, sent: str) -> None:
+def test_only_the_final_part_of_an_incomplete_line_is_sent(source: str, sent: str) -> None:
     assert growing(source, NO_LINKS) == sent
 
 
@@ -98,16 +98,16 @@ def test_code_that_is_longer_than_a_message_has_no_place_to_end() -> None:
     assert full_message("```\n" + LINE * 60, NO_LINKS) == ""
 
 
-def test_what_fits_a_message_does_not_fill_it() -> None:
+def test_a_short_text_does_not_fill_a_message() -> None:
     assert full_message(LINE * 30, NO_LINKS) is None
 
 
 @pytest.mark.parametrize(
     ("source", "whole"), [("a\nb", "a\n"), ("a", ""), ("```\nx\ny", ""), ("```\nx\n```\ny", "```\nx\n```\n")]
 )  # fmt: skip
-def test_whole_lines_end_outside_code(source: str, whole: str) -> None:
+def test_complete_lines_end_outside_code(source: str, whole: str) -> None:
     assert whole_lines(source, NO_LINKS) == whole
 
 
-def test_two_messages_are_not_one() -> None:
+def test_two_messages_are_not_merged() -> None:
     assert one_message(LINE * 60, NO_LINKS) is None

@@ -34,11 +34,11 @@ THREAD = AlertThread(
         (replace(THREAD, resolved_at=AT + timedelta(minutes=9), firing=0, ends=1), "✅ checkout"),
     ],
 )
-def test_it_says_how_they_are(thread: AlertThread, words: str) -> None:
+def test_an_alert_post_shows_the_state_of_its_alerts(thread: AlertThread, words: str) -> None:
     assert words in json.dumps(opening(thread).blocks, ensure_ascii=False)
 
 
-def test_the_end_says_when_and_after_how_long() -> None:
+def test_a_resolved_post_has_the_time_and_the_duration() -> None:
     over = replace(THREAD, resolved_at=AT + timedelta(minutes=27), firing=0, ends=1, total=3)
     assert ending(over).text == "✅ All 3 alerts are resolved since 12:27 UTC, after 27 min."
     at_once = replace(over, resolved_at=AT + timedelta(seconds=20), total=1)
@@ -48,7 +48,7 @@ def test_the_end_says_when_and_after_how_long() -> None:
     )
 
 
-def test_an_end_before_the_beginning_is_after_no_time() -> None:
+def test_an_end_before_the_beginning_has_no_duration() -> None:
     back = replace(THREAD, resolved_at=AT - timedelta(hours=1), firing=0, ends=1)
     assert ending(back).text.endswith("after less than a minute.")
 
@@ -69,7 +69,7 @@ def test_nothing_a_sender_wrote_mentions_or_links(title: str, value: str, produc
     assert " https://" not in told
 
 
-def test_however_much_there_is_it_fits() -> None:
+def test_any_number_of_alerts_fits() -> None:
     wide = ListedAlert(
         "<" * 300, {"alertname": "&" * 300, "pod": "x" * 300}, AlertState.FIRING, AT, 9
     )

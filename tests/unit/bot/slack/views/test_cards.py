@@ -46,18 +46,18 @@ def read(shown: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "state", [state for state in ProposalState if state is not ProposalState.PENDING]
 )
-def test_a_decided_card_can_only_be_looked_into(state: ProposalState) -> None:
+def test_a_decided_card_offers_only_its_details(state: ProposalState) -> None:
     assert action_ids(card(proposal(state), "responder", AT)) == [RAW_ACTION]
 
 
-def test_a_pending_card_has_its_buttons_with_the_id_alone() -> None:
+def test_a_pending_cards_buttons_carry_only_the_id() -> None:
     part = card(proposal(), "responder", AT)
 
     assert action_ids(part) == [RAW_ACTION, CONFIRM_ACTION, EDIT_ACTION, REJECT_ACTION]
     assert re.findall(r"'value': '([^']+)'", str(part.blocks)) == ["prop_01JD"] * 4
 
 
-def test_a_card_without_arguments_says_who_chooses_what_it_leaves_open() -> None:
+def test_a_card_without_arguments_says_who_chooses_the_omitted_ones() -> None:
     row = proposal(params="{}", confirm_dialog=True)
     shown = str(card(row, "responder", AT).blocks)
 
@@ -65,7 +65,7 @@ def test_a_card_without_arguments_says_who_chooses_what_it_leaves_open() -> None
     assert f"at once, without arguments: {LEFT_OPEN}." in shown
 
 
-def test_a_card_past_its_time_decides_nothing_whatever_the_row_says() -> None:
+def test_a_card_after_its_expiry_offers_no_decision() -> None:
     assert action_ids(card(proposal(), "responder", AT + timedelta(minutes=10))) == [RAW_ACTION]
 
 
@@ -100,7 +100,7 @@ def test_the_arguments_shown_are_the_arguments_stored(params: dict[str, str]) ->
 
 
 @pytest.mark.parametrize("sign", ["\u202e", "\u200b", "`", "@channel", "\U000e0041", "\u3164"])
-def test_no_sign_hides_in_the_arguments(sign: str) -> None:
+def test_no_character_is_hidden_in_the_arguments(sign: str) -> None:
     shown = arguments(card(proposal(params=canonical({"target": f"a{sign}b"})), "responder", AT))
 
     assert sign not in shown.replace("`", "", 2)
@@ -108,7 +108,7 @@ def test_no_sign_hides_in_the_arguments(sign: str) -> None:
 
 
 @given(st.text(max_size=2_000))
-def test_the_words_it_was_proposed_with_stay_boxed_below_the_facts(rationale: str) -> None:
+def test_the_models_reasons_stay_boxed_below_the_facts(rationale: str) -> None:
     part = card(proposal(rationale=rationale), "responder", AT)
     texts = [str(block["text"]["text"]) for block in part.blocks if block["type"] == "section"]  # type: ignore[index,call-overload]
     words = next(text for text in texts if "(not verified):_" in text)
@@ -140,7 +140,7 @@ def test_mentions_are_only_those_of_the_asker_and_the_decider() -> None:
         ({"version": "v1"}, "[]", '{"from":7}', "Roll back checkout to v1"),
     ],
 )
-def test_a_roll_back_names_both_versions_as_far_as_its_target_told_them(
+def test_a_rollback_names_the_versions_that_its_target_reported(
     params: dict[str, str], fingerprint: str, preview: str, title: str
 ) -> None:
     row = proposal(params=canonical(params), fingerprint=fingerprint, preview=preview)
@@ -148,7 +148,7 @@ def test_a_roll_back_names_both_versions_as_far_as_its_target_told_them(
     assert card(row, "responder", AT).text == f"Proposal: {title}?"
 
 
-def test_a_rehearsal_says_in_every_state_that_nothing_is_sent() -> None:
+def test_a_dry_run_says_in_every_state_that_nothing_is_sent() -> None:
     preview = '{"rehearsal":"nothing is sent","would_send":{}}'
     opened = card(proposal(preview=preview, confirm_dialog=True), "responder", AT)
     done = proposal(ProposalState.SUCCEEDED, preview=preview)
@@ -161,7 +161,7 @@ def test_a_rehearsal_says_in_every_state_that_nothing_is_sent() -> None:
     assert proposal_told(done).status == "rehearsed, nothing sent"
 
 
-def test_a_control_plane_cannot_pass_an_order_off_as_a_rehearsal() -> None:
+def test_a_control_plane_cannot_present_a_dispatch_as_a_dry_run() -> None:
     preview = '{"rehearsal":"nothing is sent","to":"1.4.2"}'
 
     assert card(proposal(preview=preview), "responder", AT).text.startswith("Proposal: ")
@@ -171,7 +171,7 @@ def test_times_of_a_card_are_in_the_zone_of_the_answer() -> None:
     assert "12:10 UTC, 21 Nov" in str(card(proposal(), "responder", AT))
 
 
-def test_a_card_never_says_that_operators_chose_a_limit_that_may_be_the_default() -> None:
+def test_a_card_never_attributes_a_default_limit_to_operators() -> None:
     told = str(card(proposal(), "responder", AT))
 
     assert "at most one service (the limit of this action)" in told
@@ -186,7 +186,7 @@ def test_a_card_says_that_untrusted_output_was_read() -> None:
     assert "Tool output was read" not in str(untold)
 
 
-def test_a_channel_where_no_one_may_confirm_says_so_and_offers_no_button() -> None:
+def test_a_channel_without_approvers_says_so_and_offers_no_button() -> None:
     part = card(proposal(), "", AT)
 
     assert "no one: no role can confirm" in str(part)
@@ -207,9 +207,7 @@ def test_a_channel_where_no_one_may_confirm_says_so_and_offers_no_button() -> No
         ("restart", {"host": "web-1", "hosts": ["a", "b"]}, "Proposal: Restart web?"),
     ],
 )
-def test_a_card_begins_with_what_it_touches(
-    action: str, params: dict[str, Any], words: str
-) -> None:
+def test_a_card_begins_with_its_target(action: str, params: dict[str, Any], words: str) -> None:
     row = proposal(action=action, product="web", params=canonical(params))
     part = card(row, "responder", AT)
 
@@ -217,7 +215,7 @@ def test_a_card_begins_with_what_it_touches(
     assert (head["text"]["text"], part.text) == (words, words)
 
 
-def test_a_result_is_reported_line_by_line() -> None:
+def test_a_result_is_shown_line_by_line() -> None:
     said = '{"status":"rolled back","hosts":["a-1","a-2"],"version":{"from":"v2","to":"v1"}}'
     part = card(proposal(ProposalState.SUCCEEDED, outcome=said), "responder", AT)
 
@@ -226,7 +224,7 @@ def test_a_result_is_reported_line_by_line() -> None:
     )
 
 
-def test_an_open_card_mentions_whoever_may_decide_and_a_decided_one_no_one_but_them() -> None:
+def test_an_open_card_mentions_its_approvers_and_a_decided_one_only_its_deciders() -> None:
     ids = Paged(["S0SRE", "U7", "U8", "<!channel>"])
     told = card(proposal(), "responder", AT, ids)
     ended = card(proposal(ProposalState.EXPIRED), "responder", AT, ids)

@@ -27,9 +27,7 @@ def drawn(chart: Chart) -> ElementTree.Element:
     ),
     st.text(max_size=60),
 )
-def test_whatever_it_holds_it_is_an_image_and_nothing_else(
-    lines: list[tuple[str, list[float]]], text: str
-) -> None:
+def test_any_chart_is_a_plain_image(lines: list[tuple[str, list[float]]], text: str) -> None:
     made = tuple(line(values, name) for name, values in lines)
     found = drawn(Chart(1, text, text, text, made, usual=1.0, since=BEGIN))
 
@@ -38,7 +36,7 @@ def test_whatever_it_holds_it_is_an_image_and_nothing_else(
     assert "href" not in {name for node in found.iter() for name in node.attrib}
 
 
-def test_the_onset_and_what_is_usual_are_drawn() -> None:
+def test_the_onset_and_the_baseline_are_drawn() -> None:
     chart = Chart(
         1,
         "checkout",

@@ -43,7 +43,7 @@ def block(made: Chart) -> Any:
     return found
 
 
-def test_a_line_with_what_is_usual_and_the_onset_at_its_place() -> None:
+def test_a_line_has_its_baseline_and_its_onset() -> None:
     made = block(
         chart(line(0.2, 0.2, 1.8, 1.7), usual=0.2, since=BEGIN + timedelta(minutes=2, seconds=20))
     )
@@ -62,14 +62,14 @@ def test_a_line_with_what_is_usual_and_the_onset_at_its_place() -> None:
     }
 
 
-def test_an_onset_before_the_chart_is_reported_below_it_only() -> None:
+def test_an_onset_before_the_chart_is_shown_only_below_it() -> None:
     made = block(chart(line(1.8, 1.7), since=BEGIN - timedelta(minutes=5)))
 
     assert made["chart"]["axis_config"]["categories"] == ["11:30", "11:31"]
     assert made["chart"]["axis_config"]["x_label"] == "UTC, unusual since 11:25"
 
 
-def test_an_onset_of_another_day_is_reported_with_its_day() -> None:
+def test_an_onset_of_another_day_has_its_date() -> None:
     made = block(chart(line(1, 2, 3), since=BEGIN - timedelta(days=2)))
     assert made["chart"]["axis_config"]["x_label"] == "UTC, unusual since 19 Nov 11:30"
 
@@ -82,7 +82,7 @@ def test_no_series_takes_the_name_of_the_baseline() -> None:
     ]
 
 
-def test_the_moment_of_a_confirmation_is_named_as_such() -> None:
+def test_the_moment_of_a_confirmation_is_labelled() -> None:
     at = BEGIN + timedelta(minutes=2)
     made = block(
         chart(line(1.8, 1.7, 0.9, 0.2, step_s=60), since=at, event="confirmed", product="")
@@ -109,14 +109,14 @@ def test_ten_thousand_points_become_twenty() -> None:
         (86_400, ["21 Nov 11:30", "22 Nov 11:30", "23 Nov 11:30"]),
     ],
 )
-def test_no_two_places_on_the_axis_bear_one_name(step_s: float, labels: list[str]) -> None:
+def test_no_two_ticks_of_the_axis_share_a_label(step_s: float, labels: list[str]) -> None:
     made = chart_block(chart(line(1, 2, 3, step_s=step_s)))
 
     shown = made["chart"]["axis_config"]["categories"] if made else labels  # type: ignore[index, call-overload]
     assert shown == labels
 
 
-def test_series_sampled_at_other_times_stand_side_by_side() -> None:
+def test_series_with_different_sample_times_share_the_axis() -> None:
     late = Line(
         "b", tuple((at + timedelta(seconds=7), value) for at, value in line(5, 6, 9).points)
     )
@@ -128,21 +128,21 @@ def test_series_sampled_at_other_times_stand_side_by_side() -> None:
     assert lengths == {3}
 
 
-def test_a_series_with_nothing_in_common_with_the_first_is_not_drawn() -> None:
+def test_a_series_without_common_times_is_not_drawn() -> None:
     other = Line("b", tuple((at + timedelta(days=1), value) for at, value in line(5, 6).points))
     made = block(chart(line(1, 2, name="a"), other))
 
     assert [series["name"] for series in made["chart"]["series"]] == ["a"]
 
 
-def test_series_of_one_name_are_distinguished() -> None:
+def test_series_with_the_same_name_are_distinguished() -> None:
     made = block(chart(*[line(1, 2, name="x" * 30) for _ in range(3)], usual=1))
 
     assert len({series["name"] for series in made["chart"]["series"]}) == 4
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_hostile_name_is_a_name_and_nothing_else(text: str) -> None:
+def test_a_hostile_name_is_only_a_name(text: str) -> None:
     made = str(block(chart(line(1, 2, name=text), line(2, 3), product=text, metric=text)))
 
     assert "evil.example" not in made
@@ -153,7 +153,7 @@ def test_a_hostile_name_is_a_name_and_nothing_else(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["p99.9", "http_requests_total", "v2.4.0", "500 ms", "1.5"])
-def test_what_no_reader_takes_for_an_address_stays_as_it_is(text: str) -> None:
+def test_text_that_is_not_read_as_an_address_is_unchanged(text: str) -> None:
     assert label(text, 50) == text
 
 
@@ -164,7 +164,7 @@ def test_what_no_reader_takes_for_an_address_stays_as_it_is(text: str) -> None:
     st.text(max_size=80),
     st.floats(0.001, 10**6),
 )
-def test_whatever_it_holds_slack_takes_it(
+def test_slack_accepts_any_chart(
     lines: list[tuple[str, list[float]]], text: str, step_s: float
 ) -> None:
     made = chart(

@@ -71,7 +71,7 @@ async def without_posts() -> AsyncIterator[World]:
         yield world
 
 
-async def test_a_final_that_would_wait_for_its_edit_takes_the_place_of_what_stands() -> None:
+async def test_a_final_that_would_wait_for_its_edit_replaces_the_message() -> None:
     async with without_edits() as world:
         surface = world.process()
         before = await surface.open_answer(ASK)
@@ -83,7 +83,7 @@ async def test_a_final_that_would_wait_for_its_edit_takes_the_place_of_what_stan
 
 
 @pytest.mark.parametrize("killed_at", ["chat.postMessage", "chat.delete"])
-async def test_anyone_who_takes_over_in_the_middle_of_that_shows_it_once(killed_at: str) -> None:
+async def test_a_successor_in_the_middle_of_a_replacement_shows_it_once(killed_at: str) -> None:
     async with without_edits() as world:
         surface = world.process()
         before = await surface.open_answer(ASK)
@@ -101,9 +101,7 @@ async def test_anyone_who_takes_over_in_the_middle_of_that_shows_it_once(killed_
     assert world.slack.texts() == WHOLE
 
 
-async def test_anyone_who_takes_over_after_all_of_that_finds_the_message_that_took_the_place() -> (
-    None
-):
+async def test_a_successor_after_a_replacement_finds_the_new_message() -> None:
     async with without_edits() as world:
         surface = world.process()
         before = await surface.open_answer(ASK)
@@ -124,7 +122,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=repr)
-async def test_a_place_that_is_taken_uncertainly_is_taken_once(fault: Exception | Lost) -> None:
+async def test_a_replacement_with_an_unknown_outcome_happens_once(fault: Exception | Lost) -> None:
     async with without_edits() as world:
         surface = world.process()
         before = await surface.open_answer(ASK)
@@ -157,7 +155,7 @@ async def test_a_turn_does_not_wait_for_its_placeholder() -> None:
         await stream.aclose()
 
 
-async def test_what_has_no_message_yet_is_shown_as_soon_as_one_may_be_posted() -> None:
+async def test_an_answer_without_a_message_is_shown_as_soon_as_a_post_is_allowed() -> None:
     soon = replace(NO_POSTS, posts_per_s=20.0)
     async with crowded(soon) as world:
         await world.scheduler.post_permit(ASK.place.channel)
@@ -174,9 +172,7 @@ async def test_what_has_no_message_yet_is_shown_as_soon_as_one_may_be_posted() -
     assert world.kept == world.at
 
 
-async def test_anyone_who_takes_over_an_answer_that_appeared_untold_goes_on_with_its_message() -> (
-    None
-):
+async def test_a_successor_of_an_unrecorded_answer_continues_its_message() -> None:
     async with crowded(replace(NO_POSTS, posts_per_s=20.0)) as world:
         await world.scheduler.post_permit(ASK.place.channel)
         surface = world.process()
@@ -193,7 +189,7 @@ async def test_anyone_who_takes_over_an_answer_that_appeared_untold_goes_on_with
     assert world.slack.texts()[0].startswith("The pool is exhausted [1].")
 
 
-async def test_a_final_of_which_nothing_stands_is_one_message() -> None:
+async def test_a_final_without_an_earlier_message_is_one_message() -> None:
     async with crowded(replace(NO_POSTS, posts_per_s=20.0)) as world:
         await world.scheduler.post_permit(ASK.place.channel)
         surface = world.process()
@@ -204,7 +200,7 @@ async def test_a_final_of_which_nothing_stands_is_one_message() -> None:
     assert world.slack.count("chat.update") == 0
 
 
-async def test_an_answer_that_moves_elsewhere_before_it_appeared_is_posted_by_no_one() -> None:
+async def test_an_answer_that_moves_elsewhere_before_it_appeared_is_not_posted() -> None:
     async with without_posts() as world:
         surface = world.process()
         stream = surface.stream(ASK, await surface.open_answer(ASK))
@@ -214,7 +210,7 @@ async def test_an_answer_that_moves_elsewhere_before_it_appeared_is_posted_by_no
     assert world.at == []
 
 
-async def test_a_place_that_cannot_be_kept_costs_no_answer() -> None:
+async def test_a_place_that_cannot_be_stored_costs_no_answer() -> None:
     async with without_edits() as world:
         world.kept_fails = True
         surface = world.process()
@@ -223,7 +219,7 @@ async def test_a_place_that_cannot_be_kept_costs_no_answer() -> None:
     assert world.slack.texts() == WHOLE
 
 
-async def test_a_card_goes_before_placeholders_that_wait() -> None:
+async def test_a_card_comes_before_waiting_placeholders() -> None:
     order: list[str] = []
     async with crowded(replace(NO_POSTS, posts_per_s=50.0)) as world:
         channel = ASK.place.channel

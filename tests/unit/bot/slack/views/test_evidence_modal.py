@@ -21,7 +21,7 @@ def opened(tool: str, fields: Any, links: dict[str, str] | None = None) -> Any:
     return view
 
 
-def test_a_comparison_opens_as_a_chart_in_text_with_what_was_asked_and_when() -> None:
+def test_a_comparison_opens_as_a_text_chart_with_its_query_and_range() -> None:
     shown = json.dumps(opened(COMPARE, compared()), ensure_ascii=False)
 
     assert "11:33     1.7  ███████████ ◂ onset" in shown
@@ -31,7 +31,7 @@ def test_a_comparison_opens_as_a_chart_in_text_with_what_was_asked_and_when() ->
     assert "baseline_median" not in shown
 
 
-def test_its_buttons_lead_to_where_it_was_measured_and_to_the_json() -> None:
+def test_the_buttons_lead_to_the_backend_and_to_the_json() -> None:
     buttons = opened(COMPARE, compared(), LINKS)["blocks"][-1]["elements"]
 
     assert [each.get("url", each["action_id"]) for each in buttons] == [
@@ -47,7 +47,7 @@ def test_rows_open_as_a_table_with_aligned_columns() -> None:
     assert "Name        Restarts\\ncheckout-1  3\\ndb          11" in shown
 
 
-def test_what_has_no_picture_opens_as_json_at_once() -> None:
+def test_a_result_without_a_picture_opens_as_json() -> None:
     shown = json.dumps(opened("core__get_application", {"name": "checkout"}))
 
     assert '\\"name\\": \\"checkout\\"' in shown
@@ -59,7 +59,7 @@ def test_what_has_no_picture_opens_as_json_at_once() -> None:
     st.text(max_size=50),
     st.integers(0, 300),
 )
-def test_whatever_is_opened_slack_takes_it_and_nothing_in_it_is_live(
+def test_any_opened_result_is_accepted_by_slack_and_inert(
     tool: str, text: str, number: int
 ) -> None:
     fields = compared([1.5] * number, unit=text) | {

@@ -40,7 +40,7 @@ def test_any_result_fits_in_a_view(unit: str, times: int, summary: str) -> None:
     assert '"mrkdwn"' not in json.dumps(view)
 
 
-def test_a_result_that_fits_is_shown_whole() -> None:
+def test_a_result_that_fits_is_shown_completely() -> None:
     content = "\n".join(f"line {number}" for number in range(5_000))
     assert content in "".join(texts(evidence_view(evidence(content))))
 
@@ -75,7 +75,7 @@ def test_mentions_and_links_stay_text() -> None:
     }
 
 
-def test_the_reason_is_optional_and_bounded() -> None:
+def test_the_reason_is_optional_and_limited() -> None:
     view = reject_view("{}")
     blocks = view["blocks"]
     assert isinstance(blocks, list)

@@ -17,11 +17,11 @@ RENDERED = sorted(GOLDEN.glob("*.json"))
 
 
 @pytest.mark.parametrize("path", RENDERED, ids=lambda path: path.stem)
-def test_what_slack_shows_has_no_other_zone_than_utc(path: Path) -> None:
+def test_slack_texts_use_utc_unless_a_zone_is_named(path: Path) -> None:
     assert zones_in(path.read_text(encoding="utf-8")) <= {"UTC"}
 
 
-def test_the_rendered_blocks_hold_times_at_all() -> None:
+def test_the_rendered_blocks_contain_times() -> None:
     assert zones_in("".join(each.read_text(encoding="utf-8") for each in RENDERED)) == {"UTC"}
 
 
@@ -42,7 +42,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 27, 18, 30, tzinfo=UTC)
 
 
-async def test_a_freeze_is_reported_in_the_zone_of_the_answer() -> None:
+async def test_a_freeze_is_shown_in_the_zone_of_the_answer() -> None:
     window = FreezeWindow(NOW - timedelta(hours=1), datetime(2026, 11, 30, 8, tzinfo=BERLIN))
 
     switch = FakeSwitch()

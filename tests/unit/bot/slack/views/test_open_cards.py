@@ -52,7 +52,7 @@ async def told(outbox: Outbox, text: str, row: Proposal | Exception | None = OPE
     return list(await OpenCards(outbox, Stored(row), standing_still, 0.05).lines(text, HERE))
 
 
-async def test_an_open_proposal_that_is_named_is_linked_once(outbox: Outbox) -> None:
+async def test_a_named_open_proposal_is_linked_once(outbox: Outbox) -> None:
     link = f"https://team.slack.com/archives/{HERE.channel}/p1763700001000200"
 
     assert await told(outbox, f"{TEXT} Again: {ID}") == [
@@ -60,7 +60,7 @@ async def test_an_open_proposal_that_is_named_is_linked_once(outbox: Outbox) -> 
     ]
 
 
-async def test_one_of_another_thread_of_the_channel_is_linked(outbox: Outbox) -> None:
+async def test_an_open_proposal_of_another_thread_is_linked(outbox: Outbox) -> None:
     elsewhere = replace(HERE, thread_ts=MessageTs("1763700009.000900"))
 
     (line,) = await told(outbox, TEXT, replace(OPEN, place=elsewhere))
@@ -89,7 +89,7 @@ async def test_one_of_another_thread_of_the_channel_is_linked(outbox: Outbox) ->
         "database gone",
     ],
 )
-async def test_what_is_not_open_here_is_not_linked_and_slack_not_asked(
+async def test_a_proposal_that_is_not_open_here_is_not_linked_or_looked_up(
     outbox: Outbox, slack: FakeSlackWeb, row: Proposal | Exception | None
 ) -> None:
     assert await told(outbox, TEXT, row) == []
@@ -106,7 +106,7 @@ async def test_what_is_not_open_here_is_not_linked_and_slack_not_asked(
     ],
     ids=lambda fault: type(fault).__name__,
 )
-async def test_a_link_that_slack_does_not_give_leaves_the_id_alone(
+async def test_a_refused_permalink_leaves_the_id(
     outbox: Outbox, slack: FakeSlackWeb, fault: Exception
 ) -> None:
     slack.faults["chat.getPermalink"].append(fault)
@@ -114,9 +114,7 @@ async def test_a_link_that_slack_does_not_give_leaves_the_id_alone(
     assert await told(outbox, TEXT) == []
 
 
-async def test_a_link_that_does_not_come_holds_up_no_answer(
-    outbox: Outbox, slack: FakeSlackWeb
-) -> None:
+async def test_a_slow_permalink_delays_no_answer(outbox: Outbox, slack: FakeSlackWeb) -> None:
     slack.gates["chat.getPermalink"] = asyncio.Event()
 
     async with asyncio.timeout(1):
@@ -126,7 +124,7 @@ async def test_a_link_that_does_not_come_holds_up_no_answer(
 @pytest.mark.parametrize(
     "link", ["", "javascript:alert(1)", "http://team.slack.com/x", "https://a.com/|<!channel>"]
 )
-async def test_what_is_no_plain_https_address_is_not_linked(
+async def test_an_address_that_is_not_plain_https_is_not_linked(
     outbox: Outbox, slack: FakeSlackWeb, link: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slack, "_chat_getpermalink", lambda **_: {"permalink": link}, raising=False)
@@ -145,5 +143,5 @@ async def test_names_of_an_action_cannot_write_links_or_mentions(outbox: Outbox)
 @pytest.mark.parametrize(
     "text", ["no id", "p_0a0a", f"x{ID}", f"{ID}0", ID.upper(), f"p_{'0b' * 12}"]
 )
-async def test_what_is_no_id_of_a_proposal_links_nothing(outbox: Outbox, text: str) -> None:
+async def test_a_text_without_a_proposal_id_links_nothing(outbox: Outbox, text: str) -> None:
     assert await told(outbox, text) == []

@@ -84,7 +84,7 @@ def test_twenty_calls_eight_charts_and_a_long_table_fit_a_screen() -> None:
     check_blocks(list(part.blocks), "message")
 
 
-def test_the_one_row_opens_the_evidence_and_takes_an_opinion() -> None:
+def test_the_one_row_opens_the_evidence_and_takes_feedback() -> None:
     row = rendered(answer()).blocks[-1]["elements"]
 
     assert isinstance(row, list)
@@ -116,7 +116,7 @@ def test_the_headline_is_the_text_of_the_notification() -> None:
 
 
 @pytest.mark.parametrize("end", TurnEnd)
-def test_however_a_turn_ends_one_row_of_buttons_ends_its_answer(end: TurnEnd) -> None:
+def test_every_end_of_a_turn_has_one_row_of_buttons(end: TurnEnd) -> None:
     part = rendered(answer(end=end))
     rows = [at for at, block in enumerate(part.blocks) if block["type"] == "actions"]
 

@@ -24,7 +24,7 @@ from tests.golden.slack_views import TURN, finished, view
 from tests.slack_ingress import proposal
 
 
-def test_a_doubtful_statement_is_marked_where_it_stands_and_counted_below() -> None:
+def test_a_doubtful_statement_is_marked_in_place_and_counted_below() -> None:
     text, claims = checked("p99 is 3.7 s. Look at the pool.", (), {}, "")
     (part,) = render(view([finished(text=text, claims=claims)]))
 
@@ -35,7 +35,7 @@ def test_a_doubtful_statement_is_marked_where_it_stands_and_counted_below() -> N
 
 
 @pytest.mark.parametrize("action", ["restart", "restart-host"])
-def test_what_an_action_did_is_reported_as_a_sentence(action: str) -> None:
+def test_an_actions_effect_is_reported_in_a_sentence(action: str) -> None:
     row = proposal(
         action=action,
         product="web",
@@ -45,7 +45,7 @@ def test_what_an_action_did_is_reported_as_a_sentence(action: str) -> None:
     assert line(row) == "✓ Restart host web-1 of web: succeeded."
 
 
-async def test_the_budget_names_no_one_by_an_id() -> None:
+async def test_the_budget_shows_no_ids() -> None:
     ledger = MemoryLedger(Memory())
     rows = (
         ("session:T1:D0BOB:", "U0ADMIN", "D0BOB"),
@@ -76,7 +76,7 @@ async def test_the_budget_names_no_one_by_an_id() -> None:
         (ChannelRule("@group", confirm=("sre",)), "in group messages: sre"),
     ],
 )
-def test_who_may_confirm_where_is_reported_in_words(rule: ChannelRule, told: str) -> None:
+def test_the_approvers_of_a_channel_are_listed_in_words(rule: ChannelRule, told: str) -> None:
     seen = Seen((rule,), HeldRoles(), True, (), "")
     shown = json.dumps(home_view(seen))
 
@@ -92,7 +92,7 @@ def test_who_may_confirm_where_is_reported_in_words(rule: ChannelRule, told: str
         ("", "No results were gathered."),
     ],
 )
-def test_an_answer_that_broke_off_denies_nothing_that_stands_above_it(text: str, told: str) -> None:
+def test_an_unfinished_answer_keeps_the_text_above_it(text: str, told: str) -> None:
     final = finished(end=TurnEnd.FAILED, text=text, evidence=())
     headline = closing(TURN, final, text).headline
 
@@ -101,7 +101,7 @@ def test_an_answer_that_broke_off_denies_nothing_that_stands_above_it(text: str,
     )
 
 
-def test_a_broken_answer_says_what_became_of_its_proposals_and_not_that_nothing_changed() -> None:
+def test_an_unfinished_answer_reports_its_proposals() -> None:
     changes = "The proposed restart of <!channel> was confirmed and carried out."
     final = finished(end=TurnEnd.FAILED, text="", evidence=(), changes=changes)
     headline = closing(TURN, final, "").headline
@@ -111,6 +111,6 @@ def test_a_broken_answer_says_what_became_of_its_proposals_and_not_that_nothing_
     assert "<!channel>" not in headline
 
 
-def test_what_was_streamed_counts_as_said_where_the_end_has_no_text() -> None:
+def test_streamed_text_counts_when_the_end_has_no_text() -> None:
     final = finished(end=TurnEnd.FAILED, text="", evidence=())
     assert "No results" not in closing(TURN, final, "so far").headline

@@ -45,11 +45,11 @@ def all_text(part: Part) -> list[str]:
 
 
 @pytest.mark.parametrize("name", sorted(VIEWS))
-def test_a_message_is_as_in_its_golden_file(name: str) -> None:
+def test_a_message_equals_its_golden_file(name: str) -> None:
     assert as_json(VIEWS[name]) == (BLOCKS / f"{name}.json").read_text(encoding="utf-8")
 
 
-def test_every_golden_file_is_made() -> None:
+def test_every_golden_file_is_rendered() -> None:
     assert {path.stem for path in BLOCKS.glob("*.json")} == set(VIEWS)
 
 
@@ -57,7 +57,7 @@ MESSAGES = [(name, index) for name in sorted(VIEWS) for index in range(len(VIEWS
 
 
 @pytest.mark.parametrize(("name", "index"), MESSAGES)
-def test_a_message_keeps_slack_s_limits(name: str, index: int) -> None:
+def test_a_message_is_within_slack_s_limits(name: str, index: int) -> None:
     part = VIEWS[name][index]
     markdown = [str(block["text"]) for block in part.blocks if block["type"] == "markdown"]
 
@@ -104,7 +104,7 @@ def test_a_finished_answer_has_neither_stop_nor_cursor() -> None:
     assert CURSOR not in str(parts)
 
 
-def test_a_replaced_round_takes_only_its_own_text_back() -> None:
+def test_a_replaced_round_removes_only_its_own_text() -> None:
     events: list[TurnEvent] = [
         RoundStarted(1, "a", "m"),
         TextDelta("Kept."),
@@ -118,7 +118,7 @@ def test_a_replaced_round_takes_only_its_own_text_back() -> None:
     assert view(events).text == "Kept.\n\nNew."
 
 
-def test_what_streamed_is_kept_when_the_end_brings_no_text() -> None:
+def test_streamed_text_is_kept_when_the_end_has_no_text() -> None:
     (part,) = render(view([TextDelta("found so far"), finished(text="")]))
 
     assert part.blocks[0]["text"] == "found so far"
@@ -133,7 +133,7 @@ def test_what_streamed_is_kept_when_the_end_brings_no_text() -> None:
     ],
 )
 @pytest.mark.parametrize("text", ["The pool is full. And more.", f"The pool is full.\n\n{LONG}"])
-def test_a_notification_says_first_that_the_answer_broke_off(
+def test_a_notification_says_first_that_the_answer_is_unfinished(
     text: str, end: TurnEnd, failure: str
 ) -> None:
     *_, last = render(view([TextDelta(text), finished(text=text, end=end)]))
@@ -143,7 +143,7 @@ def test_a_notification_says_first_that_the_answer_broke_off(
 
 
 @given(st.lists(st.text(max_size=40), max_size=30))
-def test_messages_already_full_do_not_change_as_the_text_grows(pieces: list[str]) -> None:
+def test_full_messages_do_not_change_as_the_text_grows(pieces: list[str]) -> None:
     grown = view([TextDelta(LONG)])
     before = render(grown)
     for piece in pieces:
@@ -152,7 +152,7 @@ def test_messages_already_full_do_not_change_as_the_text_grows(pieces: list[str]
     assert render(grown)[: len(before) - 1] == before[:-1]
 
 
-def test_only_the_first_message_shows_its_first_sentence_apart() -> None:
+def test_only_the_first_message_separates_its_first_sentence() -> None:
     first, *others = render(view([finished(text=f"**It is the pool [E1].** And more.\n\n{LONG}")]))
 
     assert first.text.startswith("It is the pool.\nAnd more.")
@@ -160,7 +160,7 @@ def test_only_the_first_message_shows_its_first_sentence_apart() -> None:
     assert [each.text for each in others[:-1]] == [b.blocks[0]["text"] for b in others[:-1]]
 
 
-def test_model_text_cannot_notify_anyone_anywhere() -> None:
+def test_model_text_cannot_notify_anyone_in_any_place() -> None:
     hostile = "<!channel> @here <@U1> `x` <https://evil.example|Grafana>"
     made = outcome("a", summary=hostile, name=f"core__{hostile}")
     final = finished(
@@ -178,7 +178,7 @@ def test_model_text_cannot_notify_anyone_anywhere() -> None:
 
 
 @pytest.mark.parametrize(("show_cost", "shown"), [(True, True), (False, False)])
-def test_the_footer_shows_the_cost_unless_it_is_switched_off(show_cost: bool, shown: bool) -> None:
+def test_the_footer_shows_the_cost_unless_it_is_disabled(show_cost: bool, shown: bool) -> None:
     final = replace(finished(), provider="p", model="m", cost_usd_micros=12_300)
 
     closed = closing(TURN, final, "text", show_cost=show_cost)

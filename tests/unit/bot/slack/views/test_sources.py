@@ -61,7 +61,7 @@ def test_every_result_of_an_answer_can_be_opened(count: int) -> None:
     check_view({name: value for name, value in view.items() if name != "id"}, "modal")
 
 
-def test_what_no_menu_can_hold_is_said() -> None:
+def test_results_beyond_the_menus_limit_are_reported() -> None:
     view = opened([made(number=number) for number in range(1, MAX_OPENABLE + 2)])
 
     assert "Results after E300 cannot be opened here." in str(blocks(view)[-1])
@@ -74,7 +74,7 @@ def test_failed_and_cut_results_are_counted_and_named_above_the_lines() -> None:
     assert lines(view)[1].startswith("*E2* ✗ get_logs checkout")
 
 
-def test_a_line_says_tool_product_finding_range_and_duration() -> None:
+def test_a_line_has_tool_product_finding_range_and_duration() -> None:
     (line,) = lines(opened([made("cut")]))
 
     assert line == "*E1* get_logs checkout · 42 error lines · last 30m · cut · 87 ms"
@@ -114,7 +114,9 @@ def test_every_button_is_one_the_app_listens_to() -> None:
         ('{"also_found":["<!channel> *x* [l](http://e.test)"]}', "channel"),
     ],
 )
-def test_what_an_answer_had_no_room_for_stands_above_its_results(content: str, words: str) -> None:
+def test_text_that_did_not_fit_the_answer_is_shown_above_its_results(
+    content: str, words: str
+) -> None:
     found = outcome("call1")
     stated = replace(Evidence.of(1, found), tool="core__report_findings", content=content)
     view = results_view(TURN, [Source(stated, {})], "kept")
@@ -126,7 +128,7 @@ def test_what_an_answer_had_no_room_for_stands_above_its_results(content: str, w
 
 
 @pytest.mark.parametrize("content", ["", "null", "[]", '{"also_found":null}', '{"also_found":"x"}'])
-def test_a_statement_without_more_adds_no_block(content: str) -> None:
+def test_a_short_statement_adds_no_block(content: str) -> None:
     stated = replace(
         Evidence.of(1, outcome("call1")), tool="core__report_findings", content=content
     )

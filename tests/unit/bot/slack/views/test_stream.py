@@ -59,7 +59,7 @@ async def test_the_first_text_is_edited_in_without_waiting(
     await stream.aclose()
 
 
-async def test_the_first_text_that_may_be_shown_does_not_wait_for_one_that_was_held_back(
+async def test_the_first_permitted_text_does_not_wait_for_a_held_one(
     slack: FakeSlackWeb,
 ) -> None:
     async with running_beside(EditScheduler(replace(QUICK, message_gap_s=3600.0))) as scheduler:
@@ -76,7 +76,7 @@ async def test_the_first_text_that_may_be_shown_does_not_wait_for_one_that_was_h
         await stream.aclose()
 
 
-async def test_what_arrives_during_an_edit_is_one_more_edit_with_the_newest_text(
+async def test_text_that_arrives_during_an_edit_is_one_more_edit(
     slack: FakeSlackWeb, surface: SlackSurface
 ) -> None:
     gate = slack.gates["chat.update"] = asyncio.Event()
@@ -107,7 +107,7 @@ async def test_a_half_written_link_is_not_sent(slack: FakeSlackWeb, surface: Sla
     await stream.aclose()
 
 
-async def test_the_final_has_the_whole_text_over_as_many_messages_as_it_takes(
+async def test_the_final_has_the_whole_text_in_as_many_messages_as_needed(
     slack: FakeSlackWeb, surface: SlackSurface
 ) -> None:
     stream = surface.stream(ASK, await surface.open_answer(ASK))
@@ -119,7 +119,7 @@ async def test_the_final_has_the_whole_text_over_as_many_messages_as_it_takes(
     assert "turn:stop" not in str(slack.messages)
 
 
-async def test_the_final_is_rendered_once_however_many_messages_it_takes(
+async def test_the_final_is_rendered_once_for_all_its_messages(
     slack: FakeSlackWeb, scheduler: EditScheduler
 ) -> None:
     rendered: list[str] = []
@@ -136,7 +136,7 @@ async def test_the_final_is_rendered_once_however_many_messages_it_takes(
     assert len(rendered) == 1
 
 
-async def test_a_live_answer_rolls_over_into_the_next_message(
+async def test_a_live_answer_continues_in_the_next_message(
     slack: FakeSlackWeb, surface: SlackSurface
 ) -> None:
     stream = surface.stream(ASK, await surface.open_answer(ASK))
@@ -185,7 +185,7 @@ async def test_finishing_again_after_a_crash_posts_nothing_twice(
     assert slack.texts() == WHOLE
 
 
-async def test_a_crash_among_the_messages_of_the_final_is_made_whole(
+async def test_a_crash_between_the_messages_of_the_final_is_repaired(
     slack: FakeSlackWeb, surface: SlackSurface, scheduler: EditScheduler
 ) -> None:
     ts = await surface.open_answer(ASK)
@@ -229,7 +229,7 @@ async def test_the_leftovers_of_a_process_that_died_are_removed(
     ],
     ids=repr,
 )
-async def test_the_final_survives_what_passes_and_nothing_is_there_twice(
+async def test_the_final_survives_temporary_failures_without_duplicates(
     slack: FakeSlackWeb,
     surface: SlackSurface,
     scheduler: EditScheduler,
@@ -256,7 +256,7 @@ async def test_a_refused_layout_is_sent_again_as_plain_text(
 
 
 @pytest.mark.parametrize("code", ["edit_window_closed", "msg_too_long"])
-async def test_an_answer_that_may_no_longer_be_edited_is_posted_again_in_its_place(
+async def test_an_answer_that_may_no_longer_be_edited_is_posted_again(
     slack: FakeSlackWeb, surface: SlackSurface, code: str
 ) -> None:
     stream = surface.stream(ASK, await surface.open_answer(ASK))
@@ -280,7 +280,7 @@ async def test_an_answer_that_may_no_longer_be_edited_is_posted_again_in_its_pla
         "msg_blocks_too_long",
     ],
 )
-async def test_whichever_part_may_no_longer_be_edited_all_stand_in_the_order_of_their_text(
+async def test_parts_stay_in_order_when_one_may_no_longer_be_edited(
     slack: FakeSlackWeb, surface: SlackSurface, code: str, part: int
 ) -> None:
     stream = surface.stream(ASK, await surface.open_answer(ASK))
@@ -293,7 +293,7 @@ async def test_whichever_part_may_no_longer_be_edited_all_stand_in_the_order_of_
 
 
 @pytest.mark.parametrize("posts", range(1, len(WHOLE)))
-async def test_a_process_that_dies_while_parts_are_posted_again_leaves_no_disorder(
+async def test_a_crash_while_parts_are_reposted_leaves_their_order(
     slack: FakeSlackWeb, surface: SlackSurface, scheduler: EditScheduler, posts: int
 ) -> None:
     ts = await surface.open_answer(ASK)
@@ -311,7 +311,7 @@ async def test_a_process_that_dies_while_parts_are_posted_again_leaves_no_disord
     assert slack.texts() == WHOLE
 
 
-async def test_an_outdated_message_that_cannot_be_removed_does_not_hold_the_answer(
+async def test_an_outdated_message_that_cannot_be_removed_does_not_delay_the_answer(
     slack: FakeSlackWeb, surface: SlackSurface
 ) -> None:
     stream = surface.stream(ASK, await surface.open_answer(ASK))
@@ -349,7 +349,7 @@ async def grown(slack: FakeSlackWeb, surface: SlackSurface) -> AnswerStream:
 
 
 @pytest.mark.parametrize("part", range(LAST))
-async def test_a_part_that_a_person_deleted_stays_away_and_the_others_keep_their_order(
+async def test_a_part_deleted_by_a_person_is_not_posted_again(
     slack: FakeSlackWeb, surface: SlackSurface, part: int
 ) -> None:
     stream = await grown(slack, surface)
@@ -361,7 +361,7 @@ async def test_a_part_that_a_person_deleted_stays_away_and_the_others_keep_their
 
 
 @pytest.mark.parametrize("more", ["", f"\n\nMore.\n\n{LONG}"], ids=["same", "longer"])
-async def test_the_last_part_is_posted_again_for_the_text_goes_on_there(
+async def test_the_last_part_is_posted_again_because_the_text_continues_there(
     slack: FakeSlackWeb, surface: SlackSurface, more: str
 ) -> None:
     stream = await grown(slack, surface)
@@ -373,7 +373,7 @@ async def test_the_last_part_is_posted_again_for_the_text_goes_on_there(
 
 
 @pytest.mark.parametrize("part", range(len(WHOLE)))
-async def test_an_answer_goes_on_while_it_grows_whichever_part_is_deleted(
+async def test_a_growing_answer_continues_when_any_part_is_deleted(
     slack: FakeSlackWeb, surface: SlackSurface, part: int
 ) -> None:
     stream = await grown(slack, surface)
@@ -387,7 +387,7 @@ async def test_an_answer_goes_on_while_it_grows_whichever_part_is_deleted(
 
 
 @pytest.mark.parametrize("part", range(LAST))
-async def test_a_process_that_goes_on_posts_no_deleted_part_again(
+async def test_a_successor_posts_no_deleted_part_again(
     slack: FakeSlackWeb, surface: SlackSurface, scheduler: EditScheduler, part: int
 ) -> None:
     ts = await surface.open_answer(ASK)
@@ -399,7 +399,7 @@ async def test_a_process_that_goes_on_posts_no_deleted_part_again(
     assert slack.texts() == without(part)
 
 
-async def test_a_part_that_cannot_be_edited_follows_one_that_a_person_deleted(
+async def test_a_part_that_cannot_be_edited_follows_a_deleted_one(
     slack: FakeSlackWeb, surface: SlackSurface
 ) -> None:
     stream = await grown(slack, surface)
@@ -411,7 +411,7 @@ async def test_a_part_that_cannot_be_edited_follows_one_that_a_person_deleted(
     assert slack.texts() == WHOLE
 
 
-async def test_an_answer_whose_every_part_was_deleted_is_reported_as_gone(
+async def test_an_answer_with_every_part_deleted_is_reported_as_gone(
     slack: FakeSlackWeb, surface: SlackSurface
 ) -> None:
     stream = await grown(slack, surface)
@@ -422,7 +422,7 @@ async def test_an_answer_whose_every_part_was_deleted_is_reported_as_gone(
     assert slack.texts() == []
 
 
-async def test_patience_has_an_end(slack: FakeSlackWeb, surface: SlackSurface) -> None:
+async def test_retries_end(slack: FakeSlackWeb, surface: SlackSurface) -> None:
     stream = surface.stream(ASK, await surface.open_answer(ASK))
     slack.faults["chat.update"].extend([Unreachable("chat.update", "cut")] * 50)
 
@@ -439,7 +439,7 @@ async def test_nothing_is_edited_after_the_end(slack: FakeSlackWeb, surface: Sla
     assert slack.texts() == ["The answer."]
 
 
-async def test_closing_waits_for_the_edit_under_way(
+async def test_closing_waits_for_the_running_edit(
     slack: FakeSlackWeb, surface: SlackSurface
 ) -> None:
     gate = slack.gates["chat.update"] = asyncio.Event()
@@ -456,7 +456,7 @@ async def test_closing_waits_for_the_edit_under_way(
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["edited", "to be posted"])
-async def test_what_another_process_shows_by_now_is_left_before_its_turn_has_ended_here(
+async def test_an_answer_taken_over_by_another_process_is_left_alone(
     slack: FakeSlackWeb, surface: SlackSurface, known: bool
 ) -> None:
     ts = await surface.open_answer(ASK) if known else MessageTs("")
@@ -478,7 +478,7 @@ async def test_what_another_process_shows_by_now_is_left_before_its_turn_has_end
     await stream.aclose()
 
 
-async def test_a_final_whose_edit_comes_soon_is_edited_and_its_further_messages_do_not_wait(
+async def test_a_final_with_a_soon_edit_is_edited_and_its_next_messages_do_not_wait(
     slack: FakeSlackWeb,
 ) -> None:
     soon = replace(QUICK, edit_burst=1, edits_per_minute=60 / 2.5)

@@ -44,7 +44,7 @@ async def test_the_placeholder_is_a_reply_with_stop(
     assert "turn:stop" in str(posted["blocks"])
 
 
-async def test_outside_a_thread_the_placeholder_is_a_message_of_its_own(
+async def test_outside_a_thread_the_placeholder_is_a_new_message(
     slack: FakeSlackWeb, surface: SlackSurface
 ) -> None:
     ts = await surface.open_answer(DIRECT)
@@ -53,7 +53,7 @@ async def test_outside_a_thread_the_placeholder_is_a_message_of_its_own(
 
 
 @pytest.mark.parametrize("ask", [ASK, DIRECT], ids=["thread", "direct"])
-async def test_the_same_ask_again_is_the_same_message(
+async def test_a_repeated_ask_has_the_same_message(
     slack: FakeSlackWeb, surface: SlackSurface, ask: object
 ) -> None:
     first = await surface.open_answer(ask)  # type: ignore[arg-type]
@@ -63,32 +63,30 @@ async def test_the_same_ask_again_is_the_same_message(
     assert len(slack.messages) == 1
 
 
-async def test_two_attempts_at_once_post_once(slack: FakeSlackWeb, surface: SlackSurface) -> None:
+async def test_two_simultaneous_attempts_post_once(
+    slack: FakeSlackWeb, surface: SlackSurface
+) -> None:
     first, second = await asyncio.gather(surface.open_answer(ASK), surface.open_answer(ASK))
 
     assert first == second
     assert len(slack.messages) == 1
 
 
-async def test_a_lost_answer_to_the_post_does_not_post_twice(
-    slack: FakeSlackWeb, surface: SlackSurface
-) -> None:
+async def test_a_lost_reply_does_not_post_twice(slack: FakeSlackWeb, surface: SlackSurface) -> None:
     slack.faults["chat.postMessage"].append(Lost(Unreachable("chat.postMessage", "cut")))
 
     assert await surface.open_answer(ASK) in slack.messages
     assert len(slack.messages) == 1
 
 
-async def test_an_ask_known_to_be_new_is_not_looked_up(
-    slack: FakeSlackWeb, surface: SlackSurface
-) -> None:
+async def test_a_new_ask_is_not_looked_up(slack: FakeSlackWeb, surface: SlackSurface) -> None:
     vouching = SlackSurface(surface._outbox, take_first_look=lambda ask: ask == ASK)
     await vouching.open_answer(ASK)
 
     assert slack.count("conversations.replies") == 0
 
 
-async def test_someone_else_s_message_with_our_mark_is_not_taken_for_ours(
+async def test_a_foreign_message_with_our_mark_is_not_ours(
     slack: FakeSlackWeb, surface: SlackSurface
 ) -> None:
     slack.user = "UEVIL"
@@ -107,7 +105,7 @@ async def test_no_post_unfurls(slack: FakeSlackWeb, surface: SlackSurface) -> No
     assert [(args["unfurl_links"], args["unfurl_media"]) for args in posts] == [(False, False)] * 3
 
 
-async def test_a_card_is_posted_once_and_then_brought_up_to_date(
+async def test_a_card_is_posted_once_and_then_updated(
     slack: FakeSlackWeb, surface: SlackSurface
 ) -> None:
     ts = await surface.show_card(proposal())
@@ -117,7 +115,7 @@ async def test_a_card_is_posted_once_and_then_brought_up_to_date(
     assert slack.texts() == ["Succeeded: Roll back checkout to 1.4.2"]
 
 
-async def test_a_card_is_tried_once_for_whoever_paints_it_tries_again(
+async def test_a_card_is_tried_once_because_its_painter_retries(
     slack: FakeSlackWeb, surface: SlackSurface
 ) -> None:
     slack.faults["chat.postMessage"].append(SurfaceFailed("no", retryable=True))
@@ -127,7 +125,7 @@ async def test_a_card_is_tried_once_for_whoever_paints_it_tries_again(
     assert slack.messages == {}
 
 
-async def test_a_card_goes_by_the_clock_that_judges_it(
+async def test_a_cards_expiry_uses_the_databases_clock(
     slack: FakeSlackWeb, surface: SlackSurface
 ) -> None:
     async def later() -> datetime:
@@ -158,7 +156,7 @@ async def test_two_updates_of_a_card_keep_their_order(
     "error",
     [SurfaceGone("user_not_in_channel"), SurfaceFailed("no", retryable=True)],
 )
-async def test_a_whisper_that_cannot_be_delivered_is_dropped(
+async def test_an_undeliverable_ephemeral_message_is_dropped(
     slack: FakeSlackWeb, surface: SlackSurface, error: Exception
 ) -> None:
     slack.faults["chat.postEphemeral"].append(error)
@@ -166,7 +164,7 @@ async def test_a_whisper_that_cannot_be_delivered_is_dropped(
     await surface.whisper(ASK.place, UserId("U1"), "not yours to confirm")
 
 
-async def test_a_whisper_is_for_one_person_in_the_thread_and_escaped(
+async def test_an_ephemeral_message_is_for_one_person_in_the_thread_and_escaped(
     slack: FakeSlackWeb, surface: SlackSurface
 ) -> None:
     await surface.whisper(ASK.place, UserId("U1"), "<!channel> no")
@@ -176,7 +174,7 @@ async def test_a_whisper_is_for_one_person_in_the_thread_and_escaped(
     assert sent["text"] == "&lt;!channel&gt; no"
 
 
-async def test_a_note_is_said_once_per_key(slack: FakeSlackWeb, surface: SlackSurface) -> None:
+async def test_a_note_is_posted_once_per_key(slack: FakeSlackWeb, surface: SlackSurface) -> None:
     first = await surface.say(ASK.place, "rolled back", "p1:outcome")
 
     assert await surface.say(ASK.place, "rolled back", "p1:outcome") == first
@@ -184,7 +182,7 @@ async def test_a_note_is_said_once_per_key(slack: FakeSlackWeb, surface: SlackSu
     assert slack.texts() == ["rolled back"] * 2
 
 
-async def test_a_long_note_is_whole_and_its_repetition_adds_nothing(
+async def test_a_long_note_is_complete_and_its_repetition_adds_nothing(
     slack: FakeSlackWeb, surface: SlackSurface
 ) -> None:
     text = "line of the outcome\n" * 600

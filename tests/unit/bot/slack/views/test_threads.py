@@ -55,13 +55,13 @@ async def test_every_page_is_read_and_each_message_has_its_link() -> None:
     assert read.messages[1].link == reply
 
 
-async def test_a_thread_that_is_too_long_says_so() -> None:
+async def test_a_thread_over_the_limit_says_so() -> None:
     pages = [[message(n) for n in range(200)]] * 4
     read = await reader(thread(*pages)).read(PLACE, LAST, 500)
     assert (len(read.messages), read.missing) == (500, CUT.format(count=500))
 
 
-async def test_an_app_that_slack_gives_fifteen_messages_a_minute_asks_once_and_says_so() -> None:
+async def test_a_low_read_limit_asks_once_and_says_so() -> None:
     api = thread([message(n) for n in range(15)], [message(n) for n in range(15, 30)])
     read = await reader(api).read(PLACE, LAST, 500)
 
@@ -77,7 +77,7 @@ async def test_an_app_that_slack_gives_fifteen_messages_a_minute_asks_once_and_s
         SurfaceFailed("missing_scope", retryable=False),
     ],
 )
-async def test_a_refusal_is_said_and_no_error(error: Exception) -> None:
+async def test_a_refusal_is_reported_and_not_raised(error: Exception) -> None:
     api = thread([message(1)])
     api.answers["conversations.replies"] = error
     read = await reader(api).read(PLACE, LAST, 500)
@@ -85,7 +85,7 @@ async def test_a_refusal_is_said_and_no_error(error: Exception) -> None:
     assert "Slack did not give me the messages" in read.missing
 
 
-async def test_a_short_limit_is_waited_out_once_and_told_to_who_paces_reads() -> None:
+async def test_a_short_rate_limit_is_waited_for_once_and_reported_to_the_pacer() -> None:
     answers: list[Any] = [RateLimited("conversations.replies", 2.0), {"messages": [message(1)]}]
     held: list[RateLimited] = []
     api = thread()
@@ -103,7 +103,7 @@ async def test_a_short_limit_is_waited_out_once_and_told_to_who_paces_reads() ->
     assert (read.missing, len(held)) == ("", 1)
 
 
-async def test_whose_message_it_is_and_what_is_no_message() -> None:
+async def test_authors_are_recognised_and_non_messages_skipped() -> None:
     own = {"user": "UBOT", "bot_id": "B1"}
     api = thread(
         [
@@ -147,19 +147,19 @@ async def test_whose_message_it_is_and_what_is_no_message() -> None:
         ("\u202ereversed\x1b[31m", "\\u202ereversed"),
     ],
 )
-async def test_words_are_plain_and_mention_no_one(sent: str, read: str) -> None:
+async def test_text_is_plain_and_mentions_no_one(sent: str, read: str) -> None:
     found = await reader(thread([message(1, text=sent)])).read(PLACE, LAST, 500)
     assert found.messages[0].text == read
 
 
-async def test_a_name_that_slack_does_not_say_is_no_id() -> None:
+async def test_an_unknown_name_is_not_shown_as_an_id() -> None:
     api = thread([message(1, text="<@U0BEN> look")])
     api.answers["users.info"] = SurfaceFailed("user_not_found", retryable=False)
     (said,) = (await reader(api).read(PLACE, LAST, 500)).messages
     assert (said.name, said.text) == (SOMEBODY, f"@{SOMEBODY} look")
 
 
-async def test_a_direct_message_is_read_from_its_end_and_told_from_its_beginning() -> None:
+async def test_a_direct_message_is_read_from_its_end_and_shown_from_its_beginning() -> None:
     direct = Place(TeamId("T1"), ChannelId("D1"), MessageTs(""))
     pages = [message(n) for n in range(400, 200, -1)], [message(1)]
     read = await reader(thread(*pages)).read(direct, MessageTs("9999.0"), 100)
@@ -288,7 +288,7 @@ ALERTMANAGER: dict[str, Any] = {
         ({"attachments": [None, "x", {"blocks": [3]}], "blocks": "no"}, ""),
     ],
 )
-async def test_words_in_attachments_and_blocks_are_read(where: dict[str, Any], words: str) -> None:
+async def test_text_in_attachments_and_blocks_is_read(where: dict[str, Any], words: str) -> None:
     read = await reader(thread([message(1, **ALERTMANAGER | where)])).read(PLACE, LAST, 500)
     assert [(said.speaker, said.name, said.text) for said in read.messages] == [
         (Speaker.APP, "Alertmanager", words)
@@ -304,6 +304,6 @@ async def test_one_odd_message_does_not_hide_the_thread(odd: object) -> None:
 
 
 @pytest.mark.parametrize("field", ["user", "text", "subtype", "username", "bot_profile", "hidden"])
-async def test_a_null_field_is_an_absent_one(field: str) -> None:
+async def test_a_null_field_counts_as_absent(field: str) -> None:
     read = await reader(thread([message(1, **{field: None})])).read(PLACE, LAST, 500)
     assert (len(read.messages), read.missing) == (1, "")

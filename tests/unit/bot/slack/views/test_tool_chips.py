@@ -16,7 +16,7 @@ CHIPS = st.builds(Chip, st.just("get_logs"), st.just("checkout"), st.sampled_fro
 
 
 @given(st.lists(CHIPS, min_size=9, max_size=60))
-def test_many_calls_are_counted_or_listed_none_forgotten(chips: list[Chip]) -> None:
+def test_many_calls_are_counted_or_listed_without_a_gap(chips: list[Chip]) -> None:
     texts = chip_texts(chips)
     listed = [text for text in texts if "get_logs" in text]
     counted = [int(n) for text in texts if "get_logs" not in text for n in re.findall(r"\d+", text)]
@@ -30,7 +30,7 @@ def test_few_calls_are_all_listed(chips: list[Chip]) -> None:
     assert chip_texts(chips) == [chip.text for chip in chips]
 
 
-def test_what_went_wrong_is_listed_beside_the_counts() -> None:
+def test_failures_are_listed_next_to_the_counts() -> None:
     def chips(state: ChipState, count: int) -> list[Chip]:
         return [Chip("get_logs", "checkout", state)] * count
 
@@ -43,7 +43,7 @@ def test_what_went_wrong_is_listed_beside_the_counts() -> None:
     ]
 
 
-def test_above_eight_troubles_the_latest_are_listed() -> None:
+def test_above_eight_failures_the_latest_are_listed() -> None:
     broken = [Chip("get_logs", f"p{n}", ChipState.BROKEN) for n in range(12)]
 
     first, *listed = chip_texts(broken)
@@ -87,5 +87,5 @@ def test_every_class_of_failure_has_a_golden_chip() -> None:
         ("unknown", "unknown"),
     ],
 )
-def test_a_servers_tool_is_not_taken_for_a_built_in(tool: str, shown: str) -> None:
+def test_an_mcp_tool_is_not_shown_as_a_built_in(tool: str, shown: str) -> None:
     assert short(tool) == shown
