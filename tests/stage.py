@@ -140,7 +140,7 @@ class Stage:
     async def open_result(self, user: str, message: Message, number: int = 1) -> JsonObject:
         """Press *Evidence* below an answer, then Open at one of its results: the modal of that."""
         listed = await self.list_results(user, message)
-        await self.workspace.acts.press_in_view(user, str(listed["id"]), f"{OPEN_ACTION}:{number}")
+        await self.workspace.press_in_view(user, str(listed["id"]), f"{OPEN_ACTION}:{number}")
         opened = await self.workspace.wait_for(lambda: self.workspace.modals_of(user)[1:], WAIT_S)
         return opened[-1]
 

@@ -30,7 +30,7 @@ from bot.demo.setup import (
 )
 from bot.demo.workspace.app import serving as workspace_serving
 from bot.demo.workspace.errors import CannotDoThat
-from bot.demo.workspace.provider_choice import ProviderOption
+from bot.demo.workspace.person_api import ProviderOption
 from bot.demo.workspace.state import Workspace
 from bot.settings.database import DatabaseSettings
 from bot.settings.environment import environment

@@ -10,7 +10,7 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.demo.workspace.app import serving
 from bot.demo.workspace.errors import CannotDoThat
-from bot.demo.workspace.provider_choice import ProviderOption
+from bot.demo.workspace.person_api import ProviderOption
 from bot.demo.workspace.seeds import (
     ARCHIVED,
     CHECKOUT,

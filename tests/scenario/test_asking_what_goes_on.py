@@ -47,7 +47,7 @@ async def test_status_shows_private_channels_to_members_only_in_both_transports(
     for user in (RESPONDER, MEMBER, GUEST):
         ack = await bot.workspace.command(user, CHECKOUT, "status")
         told[user] = str((ack.body or {})["text"])
-        bot.workspace.acts.open_home(user)
+        bot.workspace.open_home(user)
     await bot.settled()
 
     assert f"<#{SECRET}>: a question of <@{RESPONDER}>" in told[RESPONDER]
@@ -70,7 +70,7 @@ async def test_status_links_to_everything_that_waits(stage: Start) -> None:
         sessions = await running.told(
             MEMBER, running.workspace.command(MEMBER, CHECKOUT, "sessions")
         )
-        running.workspace.acts.open_home(RESPONDER)
+        running.workspace.open_home(RESPONDER)
         tab = json.dumps(
             await running.workspace.wait_for(lambda: running.workspace.home_of(RESPONDER)),
             ensure_ascii=False,

@@ -90,7 +90,7 @@ async def lived(running: Stage) -> None:
         await running.card(asked, "" if verdict is REJECT else "succeeded")
     for command in COMMANDS:
         await running.told(RESPONDER, running.workspace.command(RESPONDER, CHECKOUT, command))
-    running.workspace.acts.open_home(RESPONDER)
+    running.workspace.open_home(RESPONDER)
     async with aiohttp.ClientSession() as http:
         anna = await caller(running, http, "anna", "responder")
         session = await anna.open()

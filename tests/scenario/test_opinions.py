@@ -25,7 +25,7 @@ async def test_a_vote_and_its_reason_in_both_transports(bot: Bot) -> None:
     answer = await post(bot, root, [actions(feedback_buttons(ask.turn_id))])
 
     async def press(user: str, vote: Vote) -> None:
-        await bot.workspace.acts.click(user, CHECKOUT, answer, f"{FEEDBACK_ACTION}:{vote.value}")
+        await bot.workspace.click(user, answer, f"{FEEDBACK_ACTION}:{vote.value}")
         await bot.settled()
 
     await press(GUEST, Vote.UP)
@@ -44,7 +44,7 @@ async def test_a_vote_and_its_reason_in_both_transports(bot: Bot) -> None:
     assert bot.whispers(GUEST) == [replies.THANKS]
     assert bot.whispers(STRANGER) == [replies.EXTERNAL]
     with pytest.raises(CannotDoThat):
-        await bot.workspace.acts.click(MEMBER, CHECKOUT, answer, f"{FEEDBACK_ACTION}:sideways")
+        await bot.workspace.click(MEMBER, answer, f"{FEEDBACK_ACTION}:sideways")
 
 
 _SENT = {"type", "callback_id", "title", "submit", "close", "blocks", "private_metadata"}

@@ -67,7 +67,7 @@ async def test_an_answer_has_its_chart_and_opens_the_raw_result_over_http(
     assert len(charts(answer)) == 1
 
     opened = await shared_stage.open_result(MEMBER, answer)
-    await shared_stage.workspace.acts.press_in_view(MEMBER, str(opened["id"]), RAW_ACTION)
+    await shared_stage.workspace.press_in_view(MEMBER, str(opened["id"]), RAW_ACTION)
     pushed = await shown_next(shared_stage, MEMBER, 3)
 
     assert "baseline_median" in str(pushed["blocks"])

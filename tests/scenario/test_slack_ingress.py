@@ -359,7 +359,7 @@ async def test_every_result_opens_from_the_evidence(bot: Bot) -> None:
     await bot.workspace.click(MEMBER, answer, "evidence:all", channel=CHECKOUT)
     await bot.settled()
     (listed,) = bot.workspace.modals_of(MEMBER)
-    await bot.workspace.acts.press_in_view(MEMBER, str(listed["id"]), "evidence:open:34")
+    await bot.workspace.press_in_view(MEMBER, str(listed["id"]), "evidence:open:34")
     await bot.settled()
     (_, modal) = bot.workspace.modals_of(MEMBER)
     assert object_at(modal, "title")["text"] == "Result E34"
@@ -376,7 +376,7 @@ async def test_the_command_answers_privately(bot: Bot) -> None:
 
 
 async def test_the_home_tab_is_published(bot: Bot) -> None:
-    bot.workspace.acts.open_home(MEMBER)
+    bot.workspace.open_home(MEMBER)
     await bot.settled()
     assert bot.workspace.home_of(MEMBER) is not None
 

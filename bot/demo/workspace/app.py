@@ -13,8 +13,7 @@ from ipaddress import ip_address
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from bot.demo.workspace.person_api import PersonApi, person_errors
-from bot.demo.workspace.provider_choice import ProviderChoice
+from bot.demo.workspace.person_api import PersonApi, ProviderChoice, person_errors
 from bot.demo.workspace.response_urls import ResponseUrls
 from bot.demo.workspace.state import Workspace
 from bot.demo.workspace.web_api import SimulatedWebApi
@@ -80,7 +79,7 @@ def _learn_origin(workspace: Workspace) -> Middleware:
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-        workspace.acts.origin = str(request.url.origin())
+        workspace.origin = str(request.url.origin())
         return await handler(request)
 
     return middleware
@@ -132,7 +131,7 @@ async def serving(
         bound = runner.addresses[0][1]
         reached = "127.0.0.1" if ip_address(host).is_unspecified else host
         for each in api.workspaces if api else (workspace,):
-            each.acts.origin = f"http://{reached}:{bound}"
+            each.origin = f"http://{reached}:{bound}"
         yield workspace.origin
     finally:
         await runner.cleanup()

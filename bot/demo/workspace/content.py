@@ -50,6 +50,14 @@ def read_content(arguments: Arguments) -> Content:
     return Content(text, blocks, attachments)
 
 
+def read_answer(body: JsonObject) -> Content:
+    """What an answer to an interaction says. Raises SlackRefused."""
+    given = {name: value for name, value in body.items() if value is not None}
+    said = read_content(Arguments(given))
+    check_post_length(said)
+    return said
+
+
 def _from_markdown(arguments: Arguments) -> Content:
     if arguments.text("text") or arguments.json("blocks"):
         raise SlackRefused("markdown_text_conflict")

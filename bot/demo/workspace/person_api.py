@@ -1,22 +1,43 @@
 """What the page asks and does on behalf of a person. Not Slack's; loopback only."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from typing import Final, Protocol
 
 import orjson
 from aiohttp import web
 from aiohttp.typedefs import Handler
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue, ValidationError
 
 from bot.demo.workspace.delivery import Ack
 from bot.demo.workspace.errors import CannotDoThat
 from bot.demo.workspace.feed import Change
 from bot.demo.workspace.files import Upload
-from bot.demo.workspace.json_access import JsonObject, object_at, objects_at, text_at
+from bot.demo.workspace.json_access import JsonObject
 from bot.demo.workspace.people import Channel, User
-from bot.demo.workspace.provider_choice import ProviderChoice
 from bot.demo.workspace.state import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderOption:
+    """One provider. `reason` says why it is unavailable, or what it is."""
+
+    id: str
+    label: str
+    available: bool
+    reason: str = ""
+    chosen: bool = False
+
+
+class ProviderChoice(Protocol):
+    """The page's choice of provider. The server of the workspace supplies it."""
+
+    async def options(self) -> Sequence[ProviderOption]: ...
+
+    async def choose(self, provider_id: str) -> None:
+        """Raises CannotDoThat when it is unknown or unavailable."""
+        ...
 
 
 @web.middleware
@@ -39,18 +60,8 @@ class PersonApi:
         router.add_get("/person/workspace", self.describe)
         router.add_get("/person/channels/{channel}", self.read)
         router.add_get("/person/feed", self.follow)
-        router.add_post("/person/messages", self.say)
-        router.add_post("/person/deletions", self.delete)
-        router.add_post("/person/clicks", self.click)
-        router.add_post("/person/stops", self.stop)
-        router.add_post("/person/commands", self.command)
-        router.add_post("/person/homes", self.open_home)
-        router.add_post("/person/views/{view}/actions", self.press)
-        router.add_post("/person/views/{view}/submission", self.submit)
-        router.add_post("/person/views/{view}/closing", self.dismiss)
-        router.add_post("/person/channels/{channel}/archive", self.archive)
-        router.add_post("/person/channels/{channel}/bot-removal", self.remove_bot)
-        router.add_post("/person/channels/{channel}/bot-invitation", self.invite_bot)
+        for path in ACTS:
+            router.add_post(f"/person/{path}", self.act)
         router.add_get("/person/providers", self.list_providers)
         router.add_post("/person/provider", self.choose_provider)
 
@@ -138,102 +149,20 @@ class PersonApi:
 
         return sees
 
-    async def say(self, request: web.Request) -> web.Response:
-        """Post a message; `files` are small texts, each with a `name` and its `text`."""
-        body = await _body(request)
-        thread_ts = text_at(body, "thread_ts") or None
-        files = [
-            Upload(text_at(each, "name"), text_at(each, "text").encode("utf-8", "replace"))
-            for each in objects_at(body, "files")
-        ]
-        author, channel = text_at(body, "user"), text_at(body, "channel")
-        ts = await self.workspace.say(
-            author, channel, text_at(body, "text"), thread_ts, files=files
+    async def act(self, request: web.Request) -> web.Response:
+        """What a person does. Slack's clients show a warning when the app does not acknowledge."""
+        path = request.match_info.route.resource
+        act = ACTS[(path.canonical if path else "").removeprefix("/person/")]
+        done = act(self.workspace, await _sent(request))
+        if isinstance(done, Awaitable):
+            done = await done
+        if not isinstance(done, Ack):
+            return _json(done or {})
+        if done.ok:
+            return _json({"ok": True, "answer": done.body})
+        return web.json_response(
+            {"ok": False, "error": "Kortex did not respond in time. Try again."}, status=504
         )
-        return _json({"ts": ts})
-
-    async def delete(self, request: web.Request) -> web.Response:
-        body = await _body(request)
-        await self.workspace.delete(
-            text_at(body, "user"), text_at(body, "channel"), text_at(body, "ts")
-        )
-        return _json({})
-
-    async def click(self, request: web.Request) -> web.Response:
-        """Press something on a message; `stale` as a client that shows an older version."""
-        body = await _body(request)
-        ack = await self.workspace.acts.click(
-            text_at(body, "user"),
-            text_at(body, "channel"),
-            text_at(body, "message_ts"),
-            text_at(body, "action_id"),
-            block_id=text_at(body, "block_id") or None,
-            stale=body.get("stale") is True,
-            chosen=object_at(body, "chosen"),
-        )
-        return _ack(ack)
-
-    async def stop(self, request: web.Request) -> web.Response:
-        body = await _body(request)
-        await self.workspace.stop(
-            text_at(body, "user"), text_at(body, "channel"), text_at(body, "thread_ts")
-        )
-        return _json({})
-
-    async def command(self, request: web.Request) -> web.Response:
-        body = await _body(request)
-        user, channel = text_at(body, "user"), text_at(body, "channel")
-        ack = await self.workspace.acts.command(
-            user, channel, text_at(body, "command"), text_at(body, "text")
-        )
-        return _ack(ack)
-
-    async def open_home(self, request: web.Request) -> web.Response:
-        body = await _body(request)
-        user = text_at(body, "user")
-        self.workspace.acts.open_home(user, text_at(body, "tab") or "home")
-        return _json({"view": self.workspace.home_of(user)})
-
-    async def press(self, request: web.Request) -> web.Response:
-        """Press something in a dialog or on the home."""
-        body = await _body(request)
-        ack = await self.workspace.acts.press_in_view(
-            text_at(body, "user"),
-            request.match_info["view"],
-            text_at(body, "action_id"),
-            object_at(body, "chosen"),
-        )
-        return _ack(ack)
-
-    async def submit(self, request: web.Request) -> web.Response:
-        """Submit a dialog; the answer may carry `errors` by block."""
-        body = await _body(request)
-        ack = await self.workspace.submit(
-            text_at(body, "user"), request.match_info["view"], object_at(body, "values")
-        )
-        return _ack(ack)
-
-    async def dismiss(self, request: web.Request) -> web.Response:
-        body = await _body(request)
-        await self.workspace.acts.dismiss(text_at(body, "user"), request.match_info["view"])
-        return _json({})
-
-    async def archive(self, request: web.Request) -> web.Response:
-        """Archive a channel, or with `archived` false bring it back."""
-        body = await _body(request)
-        archived = body.get("archived") is not False
-        self.workspace.archive(request.match_info["channel"], archived=archived)
-        return _json({})
-
-    async def remove_bot(self, request: web.Request) -> web.Response:
-        await _body(request)
-        self.workspace.remove_bot(request.match_info["channel"])
-        return _json({})
-
-    async def invite_bot(self, request: web.Request) -> web.Response:
-        await _body(request)
-        self.workspace.invite_bot(request.match_info["channel"])
-        return _json({})
 
     async def list_providers(self, _request: web.Request) -> web.Response:
         """The providers to choose from; none where the workspace has no choice."""
@@ -241,34 +170,92 @@ class PersonApi:
         return _json({"providers": [asdict(option) for option in options]})
 
     async def choose_provider(self, request: web.Request) -> web.Response:
-        body = await _body(request)
         if self.providers is None:
             raise CannotDoThat("there is no choice of provider here")
-        await self.providers.choose(text_at(body, "id"))
+        await self.providers.choose((await _sent(request)).id)
         return await self.list_providers(request)
 
 
-async def _body(request: web.Request) -> JsonObject:
+class _File(BaseModel):
+    name: str = ""
+    text: str = ""
+
+
+class Sent(BaseModel):
+    """What the page sends with an act. Each act needs some of it."""
+
+    user: str = ""
+    channel: str = ""
+    text: str = ""
+    thread_ts: str = ""
+    files: list[_File] = []  # small texts
+    ts: str = ""
+    message_ts: str = ""
+    block_id: str = ""
+    action_id: str = ""
+    stale: bool = False  # as a client that shows an older version
+    chosen: JsonObject = {}
+    command: str = ""
+    tab: str = "home"
+    view: str = ""
+    values: JsonObject = {}
+    archived: bool = True
+    id: str = ""
+
+
+async def _say(workspace: Workspace, sent: Sent) -> JsonObject:
+    files = [Upload(each.name, each.text.encode("utf-8", "replace")) for each in sent.files]
+    thread_ts = sent.thread_ts or None
+    return {"ts": await workspace.say(sent.user, sent.channel, sent.text, thread_ts, files=files)}
+
+
+def _open_home(workspace: Workspace, sent: Sent) -> JsonObject:
+    workspace.open_home(sent.user, sent.tab)
+    return {"view": workspace.home_of(sent.user)}
+
+
+Done = Ack | JsonObject | None
+ACTS: Final[Mapping[str, Callable[[Workspace, Sent], Awaitable[Done] | Done]]] = {
+    "messages": _say,
+    "deletions": lambda workspace, sent: workspace.delete(sent.user, sent.channel, sent.ts),
+    "clicks": lambda workspace, sent: workspace.click(
+        sent.user,
+        sent.message_ts,
+        sent.action_id,
+        channel=sent.channel,
+        block_id=sent.block_id or None,
+        stale=sent.stale,
+        chosen=sent.chosen,
+    ),
+    "stops": lambda workspace, sent: workspace.stop(sent.user, sent.channel, sent.thread_ts),
+    "commands": lambda workspace, sent: workspace.command(
+        sent.user, sent.channel, sent.text, sent.command
+    ),
+    "homes": _open_home,
+    "views/{view}/actions": lambda workspace, sent: workspace.press_in_view(
+        sent.user, sent.view, sent.action_id, sent.chosen
+    ),
+    "views/{view}/submission": lambda workspace, sent: workspace.submit(
+        sent.user, sent.view, sent.values
+    ),
+    "views/{view}/closing": lambda workspace, sent: workspace.dismiss(sent.user, sent.view),
+    "channels/{channel}/archive": lambda workspace, sent: workspace.archive(
+        sent.channel, archived=sent.archived
+    ),
+    "channels/{channel}/bot-removal": lambda workspace, sent: workspace.remove_bot(sent.channel),
+    "channels/{channel}/bot-invitation": lambda workspace, sent: workspace.invite_bot(sent.channel),
+}
+
+
+async def _sent(request: web.Request) -> Sent:
     """JSON only: another site's page cannot send that here without asking."""
     if request.content_type != "application/json":
         raise web.HTTPUnsupportedMediaType(text="send application/json")
     try:
-        value = orjson.loads(await request.read())
-    except orjson.JSONDecodeError:
-        raise web.HTTPBadRequest(text="that is not JSON") from None
-    if not isinstance(value, dict):
-        raise web.HTTPBadRequest(text="send a JSON object")
-    return value
+        return Sent.model_validate(orjson.loads(await request.read()) | dict(request.match_info))
+    except (orjson.JSONDecodeError, ValidationError, TypeError):
+        raise web.HTTPBadRequest(text="that is not what the page sends") from None
 
 
 def _json(value: JsonValue) -> web.Response:
     return web.Response(body=orjson.dumps(value), content_type="application/json")
-
-
-def _ack(ack: Ack) -> web.Response:
-    """Slack's clients show a warning when the app does not acknowledge."""
-    if ack.ok:
-        return _json({"ok": True, "answer": ack.body})
-    return web.json_response(
-        {"ok": False, "error": "Kortex did not respond in time. Try again."}, status=504
-    )

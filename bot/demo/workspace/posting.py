@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.demo.workspace import event_payloads
+from bot.demo.workspace import content, event_payloads
 from bot.demo.workspace.delivery import EventQueue
 from bot.demo.workspace.feed import Change, Feed
 from bot.demo.workspace.identity import AppIdentity, Timestamps, opaque
@@ -72,6 +72,19 @@ class Posting:
     def unwhisper(self, channel: str, ts: str) -> None:
         if gone := self.timeline.unwhisper(channel, ts):
             self.feed.publish(Change("ephemeral_gone", {"ts": ts}, channel, user=gone.user))
+
+    def show_answer(self, body: JsonObject, user: str, channel: str, thread_ts: str | None) -> None:
+        """Show an answer to the one who acted, or to the channel if it says `in_channel`.
+
+        Raises SlackRefused.
+        """
+        said = content.read_answer(body)
+        text = said.text or content.NO_PREVIEW
+        message = self.bot_message(channel, text, said.blocks or (), thread_ts)
+        if body.get("response_type") == "in_channel":
+            self.post(message)
+        else:
+            self.whisper(Ephemeral(message, user, shown=True))
 
     def bot_message(
         self, channel: str, text: str, blocks: Sequence[JsonObject], thread_ts: str | None

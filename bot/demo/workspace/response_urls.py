@@ -6,7 +6,6 @@ import orjson
 from aiohttp import web
 
 from bot.demo.workspace import content
-from bot.demo.workspace.answers import read_answer, show_answer
 from bot.demo.workspace.errors import SlackRefused
 from bot.demo.workspace.interaction_handles import ResponseUrl
 from bot.demo.workspace.json_access import JsonObject
@@ -48,9 +47,11 @@ class ResponseUrls:
         if body.get("delete_original") is True:
             posting.unwhisper(handle.channel, handle.message_ts)
             return
-        if body.get("replace_original") is True and self._replace(handle, read_answer(body)):
+        if body.get("replace_original") is True and self._replace(
+            handle, content.read_answer(body)
+        ):
             return
-        show_answer(posting, body, handle.user, handle.channel, handle.thread_ts)
+        posting.show_answer(body, handle.user, handle.channel, handle.thread_ts)
 
     def _replace(self, handle: ResponseUrl, said: content.Content) -> bool:
         posting = self.workspace.posting

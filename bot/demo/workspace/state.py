@@ -3,27 +3,28 @@
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from bot.demo.workspace import event_payloads, seeds
-from bot.demo.workspace.acts import Acts
+from bot.demo.workspace import event_payloads, interactions, seeds
 from bot.demo.workspace.delivery import Ack, DeliveryPolicy, EventQueue
-from bot.demo.workspace.errors import CannotDoThat
+from bot.demo.workspace.errors import CannotDoThat, SlackRefused
 from bot.demo.workspace.feed import Change, Feed
 from bot.demo.workspace.files import Files, Upload
-from bot.demo.workspace.identity import AppIdentity, Timestamps
+from bot.demo.workspace.identity import AppIdentity, Timestamps, opaque
 from bot.demo.workspace.interaction_handles import InteractionHandles
-from bot.demo.workspace.json_access import JsonObject, text_at
+from bot.demo.workspace.json_access import JsonObject, object_at, objects_at, text_at
 from bot.demo.workspace.modals import Modals
-from bot.demo.workspace.people import Roster
-from bot.demo.workspace.posting import Posting
+from bot.demo.workspace.people import Channel, Roster, User
+from bot.demo.workspace.posting import Posting, with_block_ids
 from bot.demo.workspace.ratelimit import Counters, RateLimiter, RateLimits
 from bot.demo.workspace.sessions import Sessions
 from bot.demo.workspace.socket_mode import SocketModeHub
-from bot.demo.workspace.stored_messages import Message
+from bot.demo.workspace.stored_messages import Message, interactive_elements
 from bot.demo.workspace.streams import Streams
 from bot.demo.workspace.timeline import Timeline
+from bot.demo.workspace.typed_text import as_rich_text, as_sent
 
 T = TypeVar("T")
 MAX_CALLS_KEPT = 10_000
@@ -88,7 +89,7 @@ class Workspace:
             self.outbox,
             Timestamps(self.setup.clocks.wall),
         )
-        self.acts = Acts(self.posting, self.outbox, self.handles, self.modals, self.files)
+        self.origin = "http://127.0.0.1"  # and its port, once it is served
 
     # What the app is configured with.
 
@@ -106,12 +107,7 @@ class Workspace:
     def signing_secret(self) -> str:
         return self.app.signing_secret
 
-    @property
-    def origin(self) -> str:
-        """Where it is served, such as `http://127.0.0.1:40123`; set once it is."""
-        return self.acts.origin
-
-    # What people do; errors: CannotDoThat.
+    # What people do. CannotDoThat: Slack's own clients would not allow it.
 
     async def say(
         self,
@@ -123,7 +119,43 @@ class Workspace:
         files: Sequence[Upload] = (),
     ) -> str:
         """Post a message as a person; its ts. `@kortex` becomes a mention."""
-        return self.acts.say(user, channel, text, thread_ts, files).ts
+        author, _ = self._present(user, channel)
+        if not text.strip() and not files:
+            raise CannotDoThat("a message needs text")
+        if thread_ts and self.timeline.get(channel, thread_ts) is None:
+            raise CannotDoThat(f"there is no thread {thread_ts}")
+        sent = as_sent(text, self.roster.users.values())
+        message = Message(
+            channel=channel,
+            ts=self.posting.timestamps.next(),
+            user=user,
+            team=author.team,
+            text=sent,
+            thread_ts=thread_ts,
+            blocks=with_block_ids([as_rich_text(sent)] if sent.strip() else []),
+            files=self._shared(author, files),
+            bot_id=author.bot_id,
+            client_msg_id="" if author.is_bot else opaque("", 24).lower(),
+        )
+        self.posting.post(message)
+        return message.ts
+
+    def _shared(self, author: User, uploads: Sequence[Upload]) -> tuple[JsonObject, ...]:
+        team = self.app.team_id
+        shared = [self.files.add(author.id, author.team, each) for each in uploads]
+        if author.team != team:
+            return tuple(each.as_strangers() for each in shared)
+        return tuple(each.as_slack(self.origin, team) for each in shared)
+
+    async def delete(self, user: str, channel: str, ts: str) -> None:
+        """Delete a message: one's own, or anybody's as an admin."""
+        author, _ = self._present(user, channel)
+        message = self.timeline.get(channel, ts)
+        if message is None:
+            raise CannotDoThat(f"there is no message {ts}")
+        if message.user != user and not author.is_admin:
+            raise CannotDoThat("only an admin deletes the messages of others")
+        self.posting.delete(message)
 
     async def click(
         self,
@@ -134,19 +166,41 @@ class Workspace:
         channel: str = "",
         block_id: str | None = None,
         stale: bool = False,
+        chosen: JsonObject | None = None,
     ) -> Ack:
-        place = channel or self._channel_of(message_ts)
-        return await self.acts.click(
-            user, place, message_ts, action_id, block_id=block_id, stale=stale
-        )
+        """Press something on a message, or choose from a menu.
 
-    async def select(
-        self, user: str, message_ts: str, action_id: str, value: str, *, channel: str = ""
-    ) -> Ack:
+        `stale`: as a client that still shows an older version. `chosen` for a menu:
+        `{"selected_option": {"value": …}}`.
+        """
+        channel = channel or self._channel_of(message_ts)
+        person, place = self._present(user, channel)
+        ephemeral = self.timeline.ephemeral(channel, message_ts)
+        if ephemeral is not None and ephemeral.user == user:
+            shown = ephemeral.message
+        else:
+            ephemeral = None
+            shown = self._shown(channel, message_ts, action_id, stale=stale)
+        element = shown.action(action_id, block_id)
+        if element is None:
+            raise CannotDoThat(f"that message has no {action_id}")
+        payload = interactions.block_actions(
+            self.app,
+            person,
+            place,
+            shown,
+            element,
+            snapshot=self.timeline.as_slack(shown),
+            is_ephemeral=ephemeral is not None,
+            chosen=chosen or {},
+        )
+        path = self.handles.response_url(user, channel, message_ts, shown.thread_ts)
+        return await self._interact(user, payload | {"response_url": self.origin + path})
+
+    async def select(self, user: str, message_ts: str, action_id: str, value: str) -> Ack:
         """Choose an option of a menu, by its value, and wait for the acknowledgement."""
-        place = channel or self._channel_of(message_ts)
         chosen: JsonObject = {"selected_option": {"value": value}}
-        return await self.acts.click(user, place, message_ts, action_id, chosen=chosen)
+        return await self.click(user, message_ts, action_id, chosen=chosen)
 
     def _channel_of(self, ts: str) -> str:
         for channel in self.roster.channels:
@@ -155,25 +209,125 @@ class Workspace:
                 return channel
         return ""
 
+    def _shown(self, channel: str, ts: str, action_id: str, *, stale: bool) -> Message:
+        current = self.timeline.get(channel, ts)
+        if stale:
+            for version in reversed(self.timeline.versions(channel, ts)):
+                if version.action(action_id):
+                    return version
+            raise CannotDoThat(f"no version of that message had {action_id}")
+        if current is None:
+            raise CannotDoThat(f"there is no message {ts}")
+        return current
+
+    async def press_in_view(
+        self, user: str, view_id: str, action_id: str, chosen: JsonObject | None = None
+    ) -> Ack:
+        """Press something in an open modal or on the home."""
+        person = self._active(user)
+        home = self.modals.home(user)
+        view = home if home and home.get("id") == view_id else self._own_view(user, view_id)
+        for element in interactive_elements(objects_at(view, "blocks")):
+            if element.get("action_id") == action_id:
+                payload = interactions.view_actions(self.app, person, view, element, chosen or {})
+                return await self._interact(user, payload)
+        raise CannotDoThat(f"that view has no {action_id}")
+
+    async def submit(self, user: str, view_id: str, filled: JsonObject) -> Ack:
+        """Submit an open modal; it closes unless the answer says otherwise."""
+        person = self._active(user)
+        view = self._own_view(user, view_id)
+        values = interactions.input_values(view, filled)
+        payload = interactions.view_submission(self.app, person, view, values)
+        ack = await self._interact(user, payload)
+        if ack.ok:
+            self._after_submission(user, view_id, ack.body or {})
+        return ack
+
+    def _after_submission(self, user: str, view_id: str, answer: JsonObject) -> None:
+        match text_at(answer, "response_action"):
+            case "errors":
+                return
+            case "update" | "push":
+                changed = self.modals.update(view_id, object_at(answer, "view"))
+                self.feed.publish(Change("view", changed, user=user))
+            case _:
+                self._close(user, view_id)
+
+    async def dismiss(self, user: str, view_id: str) -> None:
+        """Close a modal without submitting."""
+        person = self._active(user)
+        view = self._own_view(user, view_id)
+        self._close(user, view_id)
+        if view.get("notify_on_close") is True:
+            await self._interact(user, interactions.view_closed(self.app, person, view))
+
+    async def command(self, user: str, channel: str, text: str, name: str = "/kortex") -> Ack:
+        """Run a slash command. Slack has none inside threads."""
+        person, place = self._present(user, channel)
+        if name not in self.app.commands:
+            raise CannotDoThat(f"{name} is not a valid command")
+        escaped = as_sent(text, self.roster.users.values())
+        form = interactions.slash_command(self.app, person, place, name, escaped)
+        form["response_url"] = self.origin + self.handles.response_url(user, channel)
+        form["trigger_id"] = self.handles.trigger(user)
+        ack = await self.outbox.request("slash_commands", form)
+        if ack.ok and ack.body:
+            with suppress(SlackRefused):  # Slack shows nothing when it cannot read the answer
+                self.posting.show_answer(ack.body, user, channel, None)
+        return ack
+
+    def open_home(self, user: str, tab: str = "home") -> None:
+        person = self._active(user)
+        pair = frozenset({user, self.app.bot_user_id})
+        direct = (c.id for c in self.roster.channels.values() if c.members == pair)
+        channel = next(direct, "D" + user[1:])
+        view = self.modals.home(user) if tab == "home" else None
+        at = self.posting.timestamps.next()
+        event = event_payloads.home_opened(person, channel, tab, view, at)
+        self.posting.emit("app_home_opened", event, channel, person)
+
     async def stop(self, user: str, channel: str, thread_ts: str) -> None:
         """Press Slack's own Stop, which is there while the thread is being worked on."""
-        session = self.sessions.of(channel, thread_ts)
-        if session.status != "processing":
+        if self.sessions.of(channel, thread_ts).status != "processing":
             raise CannotDoThat("nothing is running there")
         replies = [each.ts for each in self.timeline.replies(channel, thread_ts)]
         growing = self.streams.of_thread(channel, replies)
         for ts in growing:
             self.streams.stop_by(channel, ts, user)
-        self.acts.stop_session(user, channel, thread_ts, growing)
+        person, place = self._present(user, channel)
+        at = self.posting.timestamps.next()
+        event = event_payloads.session_stopped(person, place, thread_ts, growing, at)
+        self.posting.emit("agent_session_stopped", event, place.id, person)
 
-    async def submit(self, user: str, view_id: str, values: JsonObject) -> Ack:
-        return await self.acts.submit(user, view_id, values)
+    async def _interact(self, user: str, payload: JsonObject) -> Ack:
+        payload["trigger_id"] = self.handles.trigger(user)
+        return await self.outbox.request("interactive", payload)
 
-    async def command(self, user: str, channel: str, text: str, name: str = "/kortex") -> Ack:
-        return await self.acts.command(user, channel, name, text)
+    def _own_view(self, user: str, view_id: str) -> JsonObject:
+        view = self.modals.get(view_id)
+        if view is None or self.modals.owner(view_id) != user:
+            raise CannotDoThat("that dialog is not open")
+        return view
 
-    async def delete(self, user: str, channel: str, ts: str) -> None:
-        self.acts.delete(user, channel, ts)
+    def _close(self, user: str, view_id: str) -> None:
+        self.modals.close(view_id)
+        self.feed.publish(Change("view_closed", {"id": view_id}, user=user))
+
+    def _active(self, user: str) -> User:
+        person = self.roster.user(user)
+        if person.deleted:
+            raise CannotDoThat(f"{person.name} is deactivated")
+        return person
+
+    def _present(self, user: str, channel: str) -> tuple[User, Channel]:
+        person = self._active(user)
+        place = self.roster.channel(channel)
+        if place.is_archived:
+            raise CannotDoThat(f"#{place.name} is archived")
+        if user not in place.members:
+            raise CannotDoThat(f"{person.name} is not in #{place.name}")
+        return person, place
 
     def archive(self, channel: str, *, archived: bool = True) -> None:
         """Archive a channel, or bring it back, with the event for the app."""

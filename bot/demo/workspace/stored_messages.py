@@ -1,6 +1,6 @@
 """One message as stored and as Slack's payloads show it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -102,7 +102,7 @@ class Ephemeral:
     shown: bool
 
 
-def interactive_elements(blocks: tuple[JsonObject, ...]) -> Iterator[JsonObject]:
+def interactive_elements(blocks: Sequence[JsonObject]) -> Iterator[JsonObject]:
     for block in blocks:
         block_id = block.get("block_id", "")
         candidates = [*objects_at(block, "elements"), object_at(block, "accessory")]

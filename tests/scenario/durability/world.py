@@ -441,7 +441,7 @@ async def _serve(world: World, stack: AsyncExitStack) -> None:
     for name, app in (("slack", slack), ("loki", loki), ("control", control)):
         app.middlewares.append(world.gates.middleware(name))
         world.addresses[name] = await _listen(app, stack)
-    world.workspace.acts.origin = world.addresses["slack"]
+    world.workspace.origin = world.addresses["slack"]
     world.model = await stack.enter_async_context(_Model(world))
     provider = world.wire.removesuffix("-responses")
     values = {
