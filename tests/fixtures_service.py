@@ -21,7 +21,6 @@ from bot.app.start import serving
 from bot.app.stores import open_redactor
 from bot.app.worker import Times
 from bot.demo.workspace.app import serving as workspace_serving
-from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import RESPONDERS
 from bot.demo.workspace.state import Setup, Workspace
 from bot.settings.model import Settings
@@ -132,7 +131,7 @@ async def on_stage(
     slack: OneSlack | None = None,
 ) -> AsyncIterator[Stage]:
     """Start all of it; `more` is merged into the settings. `slack` has several workspaces."""
-    workspace = slack.home if slack else Workspace(setup or Setup(limits=RateLimits.unlimited()))
+    workspace = slack.home if slack else Workspace(setup)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(workspace_serving(workspace, api=slack))
         models = await stack.enter_async_context(ModelServer(script))

@@ -29,6 +29,7 @@ from bot.slack.views.surface import SlackSurface
 from tests.benchmarks.figures import quantile, show
 from tests.fixtures_slack import faster, running_beside
 from tests.golden.slack_views import EVIDENCE, OUTCOMES, finished
+from tests.slack_door import RateLimits, SlackDoor
 from tools.redactor import Redacted
 
 pytestmark = pytest.mark.benchmark
@@ -46,6 +47,7 @@ class Run:
 
     workspace: Workspace
     surface: SlackSurface
+    door: SlackDoor
     asked: dict[str, float] = field(default_factory=dict)
     seen: dict[str, float] = field(default_factory=dict)
     ended: dict[str, float] = field(default_factory=dict)
@@ -84,7 +86,8 @@ class Run:
 @asynccontextmanager
 async def running(setting: StreamSetting) -> AsyncIterator[Run]:
     clocks = Clocks(monotonic=lambda: time.monotonic() * SPEED)
-    workspace = Workspace(Setup(clocks=clocks))
+    door = SlackDoor(RateLimits(), clocks.monotonic)
+    workspace = Workspace(Setup(clocks=clocks, door=door))
     async with (
         serving(workspace) as origin,
         aiohttp.ClientSession() as session,
@@ -94,9 +97,8 @@ async def running(setting: StreamSetting) -> AsyncIterator[Run]:
         api = create_api(workspace.bot_token, api_base_url(port), session)
         outbox = Outbox(api, scheduler, workspace.app.bot_user_id)
         streams = Streams(api, scheduler, setting)
-        run = Run(
-            workspace, SlackSurface(outbox, streams=streams, take_first_look=lambda _ask: True)
-        )
+        surface = SlackSurface(outbox, streams=streams, take_first_look=lambda _ask: True)
+        run = Run(workspace, surface, door)
         watching = asyncio.create_task(run.watch())
         yield run
         watching.cancel()
@@ -111,7 +113,7 @@ async def test_a_busy_workspace_is_never_over_its_limits(
         async with asyncio.timeout(100), asyncio.TaskGroup() as answers:
             for number in range(threads):
                 answers.create_task(run.answer(number))
-        counters = run.workspace.counters
+        counters = run.door.counters
         first, last = run.waits(run.seen), run.waits(run.ended)
         show(
             f"{threads} threads at once, stream = {setting}, each answer written in 10 s",

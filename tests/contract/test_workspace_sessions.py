@@ -9,7 +9,6 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.demo.workspace.errors import CannotDoThat
 from bot.demo.workspace.identity import AppIdentity
-from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import CHECKOUT, DIRECT, MEMBER
 from bot.demo.workspace.state import Setup, Workspace
 from tests.fixtures_workspace import served, web_client
@@ -19,7 +18,7 @@ PROMPT = {"title": "What changed?", "message": "What changed?"}
 
 @pytest.fixture
 async def workspace() -> AsyncIterator[Workspace]:
-    async with served(Setup(limits=RateLimits.unlimited())) as workspace:
+    async with served() as workspace:
         yield workspace
 
 
@@ -107,7 +106,7 @@ async def test_prompts_are_stored_per_conversation(
 async def test_an_app_without_the_stop_event_gets_a_warning() -> None:
     app = AppIdentity(subscriptions=frozenset({"app_mention"}))
     async with (
-        served(Setup(app=app, limits=RateLimits.unlimited())) as workspace,
+        served(Setup(app=app)) as workspace,
         web_client(workspace) as client,
     ):
         thread = await workspace.say(MEMBER, CHECKOUT, "why?")

@@ -8,11 +8,11 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import CHECKOUT, DIRECT, MEMBER, RESPONDER, STRANGER
 from bot.demo.workspace.state import Clocks, Setup, Workspace
 from bot.demo.workspace.streams import LIFETIME_S
 from tests.fixtures_workspace import served, web_client
+from tests.slack_door import SlackDoor
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Slack:
 @pytest.fixture
 async def slack() -> AsyncIterator[Slack]:
     clock = [1000.0]
-    setup = Setup(limits=RateLimits.unlimited(), clocks=Clocks(monotonic=lambda: clock[0]))
+    setup = Setup(clocks=Clocks(monotonic=lambda: clock[0]))
     async with served(setup) as workspace, web_client(workspace) as client:
         thread = await workspace.say(MEMBER, CHECKOUT, "why?")
         yield Slack(workspace, client, clock, thread)
@@ -185,7 +185,7 @@ async def test_a_normal_message_cannot_be_appended_to(slack: Slack) -> None:
 
 
 async def test_a_workspace_without_a_method_refuses_it() -> None:
-    setup = Setup(refused={"chat.startStream": "unknown_method"})
+    setup = Setup(door=SlackDoor(refused={"chat.startStream": "unknown_method"}))
     async with served(setup) as workspace, web_client(workspace) as client:
         with pytest.raises(SlackApiError) as refused:
             await client.chat_startStream(channel=CHECKOUT, thread_ts="1.000001")

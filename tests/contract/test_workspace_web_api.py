@@ -8,7 +8,6 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import (
     ARCHIVED,
     BOTLESS,
@@ -25,13 +24,14 @@ from bot.demo.workspace.seeds import (
 )
 from bot.demo.workspace.state import Setup, Workspace
 from tests.fixtures_workspace import served, web_client
+from tests.slack_door import SlackDoor
 
 SECTION = {"type": "section", "text": {"type": "mrkdwn", "text": "x"}}
 
 
 @pytest.fixture
 async def workspace() -> AsyncIterator[Workspace]:
-    async with served(Setup(limits=RateLimits.unlimited())) as workspace:
+    async with served() as workspace:
         yield workspace
 
 
@@ -285,7 +285,7 @@ async def test_a_chart_is_posted_where_the_workspace_supports_it(client: AsyncWe
 
 
 async def test_a_workspace_without_charts_names_the_unknown_block() -> None:
-    setup = Setup(unknown_blocks=frozenset({"data_visualization"}))
+    setup = Setup(door=SlackDoor(unknown_blocks={"data_visualization"}))
     async with served(setup) as workspace, web_client(workspace) as client:
         with pytest.raises(SlackApiError) as refused:
             await client.api_call(

@@ -11,13 +11,13 @@ import pytest_asyncio
 from playwright.async_api import Locator, Page, expect
 
 from bot.demo.workspace.errors import SlackRefused
-from bot.demo.workspace.ratelimit import RateLimiter, RateLimits
 from bot.demo.workspace.seeds import DIRECT, RESPONDER
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_api import caller, token_for
 from tests.fixtures_page import PHONE, Visit, browser, visit
 from tests.fixtures_service import shared_stage
+from tests.slack_door import SlackDoor
 from tests.stage import Stage, question_of, results
 
 __all__ = ["browser", "shared_stage", "visit"]
@@ -92,7 +92,7 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
     return Round(text=("The p99 rose ", "[E1] [E2]. "), hold=HELD, hold_at=2)
 
 
-class Down(RateLimiter):
+class Down(SlackDoor):
     """Slack's front door, shut."""
 
     def take(self, method: str, tier: int | None, channel: str) -> None:
@@ -169,7 +169,7 @@ async def test_a_card_is_confirmed_by_keyboard_alone_and_runs_once(
     stage: Stage, visit: Visit, http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await _proposed(stage, http, "v1.0.1")
-    monkeypatch.setattr(stage.workspace, "limiter", Down(RateLimits.unlimited()))
+    monkeypatch.setattr(stage.workspace, "door", Down())
     async with visit() as visitor:
         page = visitor.page
         await visitor.sign_in(await token_for(stage, "mira", "responder"))

@@ -11,7 +11,6 @@ import pytest_asyncio
 
 from bot.actions.decide import ExpirySweep
 from bot.demo.workspace.errors import SlackRefused
-from bot.demo.workspace.ratelimit import RateLimiter, RateLimits
 from bot.demo.workspace.seeds import RESPONDER, SECOND_RESPONDER
 from bot.domain.callers import CallerKind
 from bot.domain.session import Ask
@@ -24,6 +23,7 @@ from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_api import Api, Told, caller, token_for
 from tests.fixtures_service import INGEST_TOKEN, shared_stage
 from tests.held_connection import writing
+from tests.slack_door import SlackDoor
 from tests.stage import CONFIRM, Stage, question_of, results, turn_of
 
 __all__ = ["shared_stage"]
@@ -352,7 +352,7 @@ async def test_a_slack_user_keeps_their_identity_over_http(
     assert told["proposal"]["decided_by"] == RESPONDER
 
 
-class Away(RateLimiter):
+class Away(SlackDoor):
     """Slack's front door on a bad day."""
 
     def take(self, method: str, tier: int | None, channel: str) -> None:
@@ -370,15 +370,15 @@ async def test_a_slack_card_is_decided_with_a_cached_name_during_a_slack_outage(
             "SELECT id FROM proposals WHERE card_ts = ?", (await stage.card(asked)).ts
         )
         paths.append(f"/api/v1/proposals/{row[0]}")
-    limiter = stage.workspace.limiter
-    stage.workspace.limiter = Away(RateLimits.unlimited())
+    door = stage.workspace.door
+    stage.workspace.door = Away()
     try:
         await stage.change("UPDATE channel_names SET read_at = read_at - 30000000")
         within, _ = await alice.call("POST", f"{paths[0]}/confirm", {})
         await stage.change("UPDATE channel_names SET read_at = read_at - 31000000")
         later, told = await alice.call("POST", f"{paths[1]}/confirm", {})
     finally:
-        stage.workspace.limiter = limiter
+        stage.workspace.door = door
     again, won = await alice.call("POST", f"{paths[1]}/reject", {"reason": "Slack is back"})
 
     assert (within, later, told["error"]["code"]) == (200, 503, "channel")

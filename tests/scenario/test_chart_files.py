@@ -8,9 +8,7 @@ import aiohttp
 import pytest
 from slack_sdk.errors import SlackApiError
 
-from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import CHECKOUT
-from bot.demo.workspace.state import Setup
 from bot.domain.chart import Chart, Line
 from bot.domain.session import Ask
 from bot.slack.delivery.chart_files import ChartFiles, uploader
@@ -20,6 +18,7 @@ from bot.slack.views.charts import described
 from tests.charted_results import BEGIN, COMPARE, answered, compared, result
 from tests.fixtures_workspace import served, web_client
 from tests.scenario.test_native_streams import Slack, slack_with
+from tests.slack_door import SlackDoor
 
 CHART = "data_visualization"
 FINAL = answered(result(COMPARE, compared()), says="p99 rose to 1.8 s [E1].")
@@ -116,7 +115,7 @@ async def test_a_failed_chart_does_not_affect_the_answer() -> None:
 
 async def test_an_app_without_upload_permission_stops_trying() -> None:
     async with picturing("edit") as slack:
-        slack.workspace.setup.refused["files.getUploadURLExternal"] = "missing_scope"  # type: ignore[index]
+        slack.workspace.door = SlackDoor(refused={"files.getUploadURLExternal": "missing_scope"})
         await answer(slack)
         await answer(slack)
 
@@ -124,9 +123,8 @@ async def test_an_app_without_upload_permission_stops_trying() -> None:
 
 
 async def test_a_workspace_accepts_only_an_announced_upload() -> None:
-    setup = Setup(limits=RateLimits.unlimited())
     async with (
-        served(setup) as workspace,
+        served() as workspace,
         aiohttp.ClientSession() as session,
         web_client(workspace) as client,
     ):

@@ -11,9 +11,9 @@ import pytest_asyncio
 
 from bot.app.worker import Times
 from bot.demo.workspace.errors import SlackRefused
-from bot.demo.workspace.ratelimit import RateLimiter, RateLimits
 from tests.fakes.model_server import Recorded, Round
 from tests.fixtures_service import shared_stage
+from tests.slack_door import SlackDoor
 from tests.stage import Stage, turn_of
 
 __all__ = ["shared_stage"]
@@ -30,14 +30,14 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
     return Round(text=("The pool is exhausted ", "since v2.4.0."), hold=HELD[question], hold_at=2)
 
 
-class Locked(RateLimiter):
+class Locked(SlackDoor):
     """Slack's front door; while `code` is set every method of the bot's token is answered by it.
 
     `app_code` is the same of the app's own token, by which connections are opened.
     """
 
     def __init__(self) -> None:
-        super().__init__(RateLimits.unlimited())
+        super().__init__()
         self.code = ""
         self.app_code = ""
 
@@ -51,7 +51,7 @@ class Locked(RateLimiter):
 @pytest_asyncio.fixture(loop_scope="module")
 async def door(shared_stage: Stage) -> AsyncIterator[Locked]:
     door = Locked()
-    shared_stage.workspace.limiter = door
+    shared_stage.workspace.door = door
     yield door
     door.code = door.app_code = ""
 

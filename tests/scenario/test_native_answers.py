@@ -5,11 +5,11 @@ from collections import defaultdict
 
 import pytest
 
-from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.demo.workspace.state import Setup
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import Start, stage
+from tests.slack_door import SlackDoor
 from tests.stage import Asked, Stage, question_of, results, rounds
 
 __all__ = ["stage"]
@@ -97,6 +97,6 @@ async def test_a_thread_waits_while_its_proposal_waits(stage: Start) -> None:
 async def test_a_workspace_without_sessions_answers_normally(
     stage: Start, refused: dict[str, str]
 ) -> None:
-    setup = Setup(limits=RateLimits.unlimited(), refused=refused)
+    setup = Setup(door=SlackDoor(refused=refused))
     async with stage(rounds(Round(text=(TEXT,))), NATIVE, setup=setup) as running:
         assert TEXT.strip() in await running.answered("@kortex why?")

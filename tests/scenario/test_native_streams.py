@@ -15,7 +15,6 @@ import pytest
 from pydantic import JsonValue
 
 from bot.demo.workspace.app import api_base_url, serving
-from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import CHECKOUT, MEMBER
 from bot.demo.workspace.state import Clocks, Setup, Workspace
 from bot.demo.workspace.stored_messages import Message
@@ -45,6 +44,7 @@ from tests.golden.slack_views import (
     started,
     view,
 )
+from tests.slack_door import SlackDoor
 from tools.redactor import Redacted
 
 TEXT = (
@@ -146,12 +146,8 @@ async def slack_with(
     rates: Rates = QUICK,
 ) -> AsyncIterator[Slack]:
     clock = [1000.0]
-    setup = Setup(
-        limits=RateLimits.unlimited(),
-        clocks=Clocks(monotonic=lambda: clock[0]),
-        refused=refused or {},
-        unknown_blocks=unknown_blocks,
-    )
+    door = SlackDoor(refused=refused, unknown_blocks=unknown_blocks)
+    setup = Setup(clocks=Clocks(monotonic=lambda: clock[0]), door=door)
     workspace = Workspace(setup)
     async with (
         serving(workspace) as origin,
@@ -296,7 +292,7 @@ async def test_a_stream_refused_midway_loses_and_repeats_no_word(method: str, co
         ask, stream = await slack.begun()
         feed(stream, WORDS[:12])
         await slack.shows(ask, "Checkout fails")
-        slack.workspace.setup.refused[method] = code  # type: ignore[index]
+        slack.workspace.door = SlackDoor(refused={method: code})
         slack.clock[0] += 300  # Slack has ended it, and so takes edits
         feed(stream, WORDS[12:])
         await stream.finish(FINAL)
@@ -352,9 +348,7 @@ async def test_an_answer_continues_by_edits_when_the_next_stream_is_refused(slac
         f"At 11:{n:02} the pool of checkout held {n} connections, one more.\n" for n in range(12)
     ]
     ask, stream = await slack.begun()
-    slack.workspace.setup = replace(
-        slack.workspace.setup, refused={"chat.startStream": "fatal_error"}
-    )
+    slack.workspace.door = SlackDoor(refused={"chat.startStream": "fatal_error"})
     for line in lines:
         feed(stream, [line])
         await slack.shows(ask, line.split(",")[0])

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import DIRECT, GUEST, MEMBER, PAYMENTS, RESPONDER
 from bot.demo.workspace.state import Setup
 from bot.slack.views.modals import REFUSED
 from bot.slack.views.sources import OVERVIEW_ACTION
 from tests.fakes.model_server import Call, Round
 from tests.fixtures_service import Start, stage
+from tests.slack_door import SlackDoor
 from tests.stage import Stage, rounds
 
 __all__ = ["stage"]
@@ -45,9 +45,7 @@ async def test_refused_shared_channels_ask_no_model(stage: Start) -> None:
 
 
 async def test_a_channel_without_sharing_information_counts_as_shared(stage: Start) -> None:
-    unreadable = Setup(
-        limits=RateLimits.unlimited(), refused={"conversations.info": "internal_error"}
-    )
+    unreadable = Setup(door=SlackDoor(refused={"conversations.info": "internal_error"}))
     async with stage(LOOKS, REFUSING, setup=unreadable) as running:
         refused = await running.answered("@kortex how late is it?")
     assert "may be shared with another company, which I could not check" in refused
@@ -82,7 +80,7 @@ async def test_a_guest_cannot_open_a_result_and_a_member_can(
 
 
 async def test_a_person_who_cannot_be_looked_up_cannot_open_a_result(stage: Start) -> None:
-    broken = Setup(limits=RateLimits.unlimited(), refused={"users.info": "internal_error"})
+    broken = Setup(door=SlackDoor(refused={"users.info": "internal_error"}))
     async with stage(LOOKS, setup=broken) as running:
         told = await opened(running, MEMBER)
 

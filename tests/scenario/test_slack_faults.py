@@ -12,11 +12,11 @@ import pytest
 import pytest_asyncio
 
 from bot.demo.workspace.errors import RateLimited, SlackRefused
-from bot.demo.workspace.ratelimit import RateLimiter, RateLimits
 from bot.demo.workspace.seeds import CHECKOUT
 from bot.demo.workspace.stored_messages import Message
 from tests.fakes.model_server import Recorded, Round
 from tests.fixtures_service import shared_stage
+from tests.slack_door import SlackDoor
 from tests.stage import Asked, Stage, question_of
 
 __all__ = ["shared_stage"]
@@ -33,11 +33,11 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
     return Round(text=("The pool is exhausted ", "since v2.4.0."), hold=HELD[question], hold_at=2)
 
 
-class Faulty(RateLimiter):
+class Faulty(SlackDoor):
     """Slack's front door with faults: `faults[method]` are raised in order, one a request."""
 
     def __init__(self) -> None:
-        super().__init__(RateLimits.unlimited())
+        super().__init__()
         self.faults: defaultdict[str, deque[Exception]] = defaultdict(deque)
 
     def take(self, method: str, tier: int | None, channel: str) -> None:
@@ -51,7 +51,7 @@ async def slack(shared_stage: Stage) -> AsyncIterator[Faulty]:
     """The workspace's front door; the channel is as it was afterwards."""
     before = shared_stage.workspace.roster.channels[CHECKOUT]
     door = Faulty()
-    shared_stage.workspace.limiter = door
+    shared_stage.workspace.door = door
     yield door
     shared_stage.workspace.roster.channels[CHECKOUT] = before
 

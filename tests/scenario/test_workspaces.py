@@ -14,7 +14,6 @@ from cryptography.fernet import Fernet
 
 from bot.app.worker import Times
 from bot.demo.workspace.identity import AppIdentity
-from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import MEMBER, RESPONDER, SECOND_RESPONDER
 from bot.demo.workspace.state import Setup, Workspace
 from bot.domain.ids import TeamId, UserId
@@ -118,7 +117,7 @@ class Two:
 
 
 def _workspace(app: AppIdentity) -> Workspace:
-    return Workspace(Setup(app=app, limits=RateLimits.unlimited()))
+    return Workspace(Setup(app=app))
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")

@@ -1,37 +1,29 @@
 """Which arguments each Web API method takes, and reading them from a request strictly."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
+from functools import cache
 from importlib import resources
 from typing import Final
 
 import orjson
+from jsonschema import Draft202012Validator
 from pydantic import JsonValue
 
+from bot.demo.workspace.block_rules import in_words
 from bot.demo.workspace.errors import SlackRefused
-from bot.demo.workspace.json_access import JsonObject
-
-
-class Kind(Enum):
-    """How a value is written on the wire."""
-
-    TEXT = "a string"
-    FLAG = "a boolean"
-    NUMBER = "a number"
-    JSON = "JSON"  # an object or list; in a form, its text
+from bot.demo.workspace.json_access import JsonObject, object_at
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One method: its arguments, tier, scope and whether the app-level token calls it.
+    """One method: the JSON Schema of its arguments, tier, scope and whether the app-level token calls it.
 
     `tier` None is the posting rate. Methods that only read take no JSON body
     (https://docs.slack.dev/apis/web-api/: "accepts application/x-www-form-urlencoded").
     """
 
-    required: Mapping[str, Kind]
-    optional: Mapping[str, Kind]
+    arguments: JsonObject
     tier: int | None
     scope: str = ""
     app_level: bool = False
@@ -40,29 +32,12 @@ class Signature:
 
 # The SDK's per-request client adds `team_id` to every call; Slack lets it pass everywhere.
 ALWAYS_ALLOWED = frozenset({"token", "team_id"})
-
-
-def _signatures() -> Mapping[str, Signature]:
-    """`methods.json`: arguments, tiers and scopes by method, as Slack's reference has them.
-
-    The tier of `agents.sessions.*` is not published; it is taken to be that of similar methods.
-    """
-    found = orjson.loads(resources.files(__package__).joinpath("methods.json").read_bytes())
-    return {
-        method: Signature(
-            **{**each, "required": _kinds(each, "required"), "optional": _kinds(each, "optional")}
-        )
-        for method, each in found.items()
-    }
-
-
-def _kinds(method: Mapping[str, Mapping[str, Sequence[str]]], need: str) -> Mapping[str, Kind]:
-    by_kind = method.get(need, {})
-    return {name: Kind[kind.upper()] for kind, names in by_kind.items() for name in names}
-
-
 # https://docs.slack.dev/reference/methods. Read once, at import: calls run on the event loop.
-SIGNATURES: Final = _signatures()
+# The tier of `agents.sessions.*` is not published; it is taken to be that of similar methods.
+_METHODS: Final = orjson.loads(
+    resources.files(__package__).joinpath("methods.schema.json").read_bytes()
+)
+SIGNATURES: Final = {method: Signature(**each) for method, each in _METHODS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +54,6 @@ class Arguments:
         return value if isinstance(value, str) else ""
 
     def flag(self, name: str) -> bool:
-        """Read the argument as true or false."""
         return self.values.get(name) is True
 
     def number(self, name: str, default: int) -> int:
@@ -90,58 +64,52 @@ class Arguments:
         return self.values.get(name)
 
 
-def read_arguments(signature: Signature, sent: JsonObject) -> Arguments:
-    """Check names and kinds. Raises SlackRefused("invalid_arguments") naming every problem."""
-    kinds = {**signature.required, **signature.optional}
+def read_arguments(method: str, sent: JsonObject) -> Arguments:
+    """Check names and values. Raises SlackRefused("invalid_arguments") naming every problem."""
+    schema = SIGNATURES[method].arguments
+    known = object_at(schema, "properties")
     problems = [
         f"[ERROR] unknown argument: {name}"
         for name in sent
-        if name not in kinds and name not in ALWAYS_ALLOWED
+        if name not in known and name not in ALWAYS_ALLOWED
     ]
+    required = schema.get("required")
     problems += [
         f"[ERROR] missing required field: {name}"
-        for name in signature.required
-        if sent.get(name) in (None, "")
+        for name in (required if isinstance(required, list) else [])
+        if sent.get(str(name)) in (None, "")
     ]
-    values: dict[str, JsonValue] = {}
-    for name, kind in kinds.items():
-        if sent.get(name) is None:
-            continue
-        try:
-            values[name] = _read(kind, sent[name])
-        except ValueError:
-            problems.append(f"[ERROR] must be {kind.value} [json-pointer:/{name}]")
+    values = {
+        name: _read(object_at(known, name)["type"], value)
+        for name, value in sent.items()
+        if name in known and value is not None
+    }
+    for error in _values(method).iter_errors(values):
+        problems += in_words(error, "")
     if problems:
         raise SlackRefused("invalid_arguments", problems)
     return Arguments(values)
 
 
+@cache
+def _values(method: str) -> Draft202012Validator:
+    return Draft202012Validator({"properties": SIGNATURES[method].arguments.get("properties", {})})
+
+
 _FLAGS: Mapping[str, bool] = {"1": True, "true": True, "0": False, "false": False, "": False}
 
 
-def _read(kind: Kind, value: JsonValue) -> JsonValue:
-    match kind:
-        case Kind.TEXT:
-            if isinstance(value, str):
-                return value
-        case Kind.FLAG:
-            if isinstance(value, bool):
-                return value
-            if str(value).lower() in _FLAGS:
-                return _FLAGS[str(value).lower()]
-        case Kind.NUMBER:
-            if isinstance(value, bool):
-                raise ValueError(value)
-            if isinstance(value, int | str):
+def _read(kind: JsonValue, value: JsonValue) -> JsonValue:
+    """The value of its type where a form has it as text; anything else as it is."""
+    try:
+        match kind:
+            case "boolean":
+                return _FLAGS.get(str(value).lower(), value)
+            case "integer" if isinstance(value, str):
                 return int(value)
-        case Kind.JSON:
-            return _read_json(value)
-    raise ValueError(value)
-
-
-def _read_json(value: JsonValue) -> JsonValue:
-    if isinstance(value, str):
-        value = orjson.loads(value)
-    if not isinstance(value, dict | list):
-        raise ValueError(value)
+            case "object" | "array" | ["object", "array"] if isinstance(value, str):
+                read: JsonValue = orjson.loads(value)
+                return read
+    except ValueError:
+        pass
     return value

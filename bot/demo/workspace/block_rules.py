@@ -1,88 +1,53 @@
-"""Which blocks, views and stream chunks Slack accepts.
+"""Which blocks, views and stream chunks Slack accepts: `block_kit.schema.json`, and its own keywords.
 
-`block_kit.schema.json` has members and lengths. This module checks what a schema cannot say: values
-that must be unique, charts and tables as a whole, and the limits over one message.
+`uniqueBy`: no two members share that property. `maxText`: characters in all, by the type of a block
+("": of any). `sameLengths`, `menu` and `pointPerCategory`: lists, menus and charts as a whole.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
 from typing import Final, Literal
 
 import orjson
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import ValidationError
+from jsonschema.protocols import Validator
 from pydantic import JsonValue
 
 from bot.demo.workspace.errors import SlackRefused
-from bot.demo.workspace.json_access import JsonObject, as_object, object_at, objects_at, text_at
+from bot.demo.workspace.json_access import JsonObject, object_at, objects_at, text_at
 
 Surface = Literal["message", "modal", "home"]
-Definition = Literal["blocks_message", "blocks_modal", "modal", "home", "chunks"]
 
 MAX_MARKDOWN_CHARS: Final = 12_000  # cumulative: /reference/block-kit/blocks/markdown-block
 # msg_blocks_too_long, unpublished: https://github.com/slackapi/bolt-js/issues/2509
 MAX_TOTAL_CHARS: Final = 13_200
 MAX_VIEW_BYTES: Final = 250_000  # https://docs.slack.dev/reference/methods/views.open
-MAX_CHARTS: Final = 2  # of a message, unpublished: https://github.com/vercel/chat/pull/696
-MAX_TABLE_CHARS: Final = 10_000  # over all cells of a table
-
-_BLOCKS: Mapping[Surface, Definition] = {
-    "message": "blocks_message",
-    "modal": "blocks_modal",
-    "home": "blocks_modal",
-}
-# Read once, at import: checks run on the event loop.
-_SCHEMA: Final = orjson.loads(
-    resources.files(__package__).joinpath("block_kit.schema.json").read_bytes()
-)
-_MENUS: Final = frozenset({"static_select", "multi_static_select"})
+Errors = Iterator[ValidationError]
 
 
 def check_blocks(blocks: Sequence[JsonObject], surface: Surface) -> None:
     """Raises SlackRefused("invalid_blocks" | "msg_blocks_too_long")."""
-    problems = _block_problems(list[JsonValue](blocks), surface, "/blocks")
-    if surface == "message":
-        problems += _message_problems(blocks)
-    if problems:
+    definition = "blocks_message" if surface == "message" else "blocks_modal"
+    if problems := _problems(definition, list[JsonValue](blocks), "/blocks"):
         raise SlackRefused("invalid_blocks", problems)
-    if sum(len(text) for text in _texts(list[JsonValue](blocks))) > MAX_TOTAL_CHARS:
+    if sum(map(len, _texts(list[JsonValue](blocks)))) > MAX_TOTAL_CHARS:
         raise SlackRefused("msg_blocks_too_long")
-
-
-def check_known(blocks: Sequence[JsonObject], unknown: Collection[str]) -> None:
-    """Raises SlackRefused("invalid_blocks") for types that this workspace does not have yet.
-
-    Slack brings new types to workspaces one after the other.
-    """
-    problems = [
-        _problem(f"unsupported type: {block['type']}", f"/blocks/{index}/type")
-        for index, block in enumerate(blocks)
-        if block.get("type") in unknown
-    ]
-    if problems:
-        raise SlackRefused("invalid_blocks", problems)
 
 
 def check_view(view: JsonObject, kind: Literal["modal", "home"]) -> None:
     """Raises SlackRefused("invalid_arguments" | "view_too_large")."""
     if len(orjson.dumps(view)) > MAX_VIEW_BYTES:
         raise SlackRefused("view_too_large")
-    if view.get("type") != kind:
-        raise SlackRefused("invalid_arguments", [_problem(f"must be {kind}", "/view/type")])
-    problems = list(_schema_problems(kind, view, "/view"))
-    problems += _block_problems(view.get("blocks"), kind, "/view/blocks")
-    has_input = any(block.get("type") == "input" for block in objects_at(view, "blocks"))
-    if kind == "modal" and has_input and not object_at(view, "submit"):
-        problems.append(_problem("submit is required when there is an input", "/view"))
-    if problems:
+    if problems := _problems(kind, view, "/view"):
         raise SlackRefused("invalid_arguments", problems)
 
 
 def check_chunks(chunks: Sequence[JsonObject]) -> None:
     """Raises SlackRefused("invalid_chunks")."""
-    if problems := list(_schema_problems("chunks", list[JsonValue](chunks), "/chunks")):
+    if problems := _problems("chunks", list[JsonValue](chunks), "/chunks"):
         raise SlackRefused("invalid_chunks", problems)
 
 
@@ -92,21 +57,8 @@ def options_of(menu: JsonObject) -> list[JsonObject]:
     return [*objects_at(menu, "options"), *(option for group in grouped for option in group)]
 
 
-def _problem(what: str, pointer: str) -> str:
-    return f"[ERROR] {what} [json-pointer:{pointer}]"
-
-
-@cache
-def _validator(definition: Definition) -> Draft202012Validator:
-    return Draft202012Validator({"$ref": f"#/$defs/{definition}", **_SCHEMA})
-
-
-def _schema_problems(definition: Definition, value: JsonValue, at: str) -> Iterator[str]:
-    for error in _validator(definition).iter_errors(value):
-        yield from _in_words(error, at)
-
-
-def _in_words(error: ValidationError, at: str) -> Iterator[str]:
+def in_words(error: ValidationError, at: str) -> Iterator[str]:
+    """What is wrong and where, as Slack writes it."""
     pointer = "".join([at, *(f"/{step}" for step in error.absolute_path)])
     if error.validator == "oneOf":
         yield from _of_named_type(error, at, pointer)
@@ -135,7 +87,7 @@ def _of_named_type(error: ValidationError, at: str, pointer: str) -> Iterator[st
         yield _problem(f"unsupported type: {kind}", f"{pointer}/type")
         return
     for each in named[0]:
-        yield from _in_words(each, at)
+        yield from in_words(each, at)
 
 
 def _member(error: ValidationError) -> str:
@@ -146,78 +98,71 @@ def _more(limit: object, by: int) -> int:
     return limit + by if isinstance(limit, int) else by
 
 
-def _block_problems(blocks: JsonValue, surface: Surface, at: str) -> list[str]:
-    problems = list(_schema_problems(_BLOCKS[surface], blocks, at))
-    listed = [each for each in blocks if isinstance(each, dict)] if isinstance(blocks, list) else []
-    problems += [
-        _problem(f"block_id {name} already exists", at) for name in _repeated(listed, "block_id")
-    ]
-    for index, block in enumerate(listed):
-        problems += _object_problems(block, f"{at}/{index}")
-    return problems
+def _problem(what: str, pointer: str) -> str:
+    return f"[ERROR] {what} [json-pointer:{pointer}]"
 
 
-def _object_problems(value: JsonValue, at: str) -> Iterator[str]:
-    if isinstance(value, list):
-        for index, each in enumerate(value):
-            yield from _object_problems(each, f"{at}/{index}")
-    if not isinstance(value, dict):
-        return
-    for name in _repeated(objects_at(value, "elements"), "action_id"):
-        yield _problem(f"action_id {name} already exists", f"{at}/elements")
-    if value.get("type") in _MENUS:
-        yield from _menu_problems(value, at)
-    if value.get("type") == "data_visualization":
-        yield from _chart_problems(object_at(value, "chart"), f"{at}/chart")
-    if value.get("type") == "data_table":
-        yield from _table_problems(value, at)
-    for name, member in value.items():
-        yield from _object_problems(member, f"{at}/{name}")
+def _unique_by(_: Validator, name: str, value: JsonValue, __: JsonObject) -> Errors:
+    counts = Counter(text_at(each, name) for each in objects_at({"": value}, ""))
+    for repeated in (found for found, count in counts.items() if found and count > 1):
+        yield ValidationError(f"{name} {repeated} already exists")
 
 
-def _menu_problems(menu: JsonObject, at: str) -> Iterator[str]:
+def _max_text(_: Validator, limits: dict[str, int], value: JsonValue, __: JsonObject) -> Errors:
+    for kind, limit in limits.items():
+        blocks = [each for each in objects_at({"": value}, "") if each.get("type") == kind]
+        counted: JsonValue = list[JsonValue](blocks) if kind else value
+        if sum(map(len, _texts(counted))) > limit:
+            yield ValidationError(f"must be less than {limit + 1} characters {kind}".rstrip())
+
+
+def _same_lengths(_: Validator, __: bool, rows: JsonValue, ___: JsonObject) -> Errors:
+    listed = rows if isinstance(rows, list) else []
+    if len({len(row) for row in listed if isinstance(row, list)}) > 1:
+        yield ValidationError("all rows must have the same number of cells")
+
+
+def _menu(validator: Validator, _: bool, menu: JsonObject, schema: JsonObject) -> Errors:
     options = options_of(menu)
-    for name in _repeated(options, "value"):
-        yield _problem(f"option value {name} already exists", at)
+    yield from _unique_by(validator, "value", list[JsonValue](options), schema)
     initial = object_at(menu, "initial_option")
     if initial and text_at(initial, "value") not in [text_at(each, "value") for each in options]:
-        yield _problem("must be one of the options", f"{at}/initial_option")
+        yield ValidationError("must be one of the options", path=["initial_option"])
 
 
-def _chart_problems(chart: JsonObject, at: str) -> Iterator[str]:
-    series = objects_at(chart, "series")
-    for name in _repeated(series, "name"):
-        yield _problem(f"series name {name} already exists", f"{at}/series")
-    listed = object_at(chart, "axis_config").get("categories")
-    categories = sorted(map(str, listed)) if isinstance(listed, list) else []
-    if len(set(categories)) < len(categories):
-        yield _problem("categories must be unique", f"{at}/axis_config/categories")
-    for index, each in enumerate(series):
-        if sorted(text_at(point, "label") for point in objects_at(each, "data")) != categories:
-            where = f"{at}/series/{index}/data"
-            yield _problem("data must have one point for each category", where)
+def _point_per_category(_: Validator, __: bool, chart: JsonObject, ___: JsonObject) -> Errors:
+    categories = object_at(chart, "axis_config").get("categories")
+    listed = sorted(map(str, categories)) if isinstance(categories, list) else []
+    for index, each in enumerate(objects_at(chart, "series")):
+        if sorted(text_at(point, "label") for point in objects_at(each, "data")) != listed:
+            words = "data must have one point for each category"
+            yield ValidationError(words, path=["series", index, "data"])
 
 
-def _table_problems(table: JsonObject, at: str) -> Iterator[str]:
-    listed = table.get("rows")
-    rows = [row for row in listed if isinstance(row, list)] if isinstance(listed, list) else []
-    if len({len(row) for row in rows}) > 1:
-        yield _problem("all rows must have the same number of cells", f"{at}/rows")
-    if any(as_object(cell).get("type") == "rich_text" for row in rows[:1] for cell in row):
-        yield _problem("rich_text is not allowed in the header", f"{at}/rows/0")
-    if sum(map(len, _texts(list[JsonValue](rows)))) > MAX_TABLE_CHARS:
-        yield _problem(f"must be less than {MAX_TABLE_CHARS + 1} characters", f"{at}/rows")
+_SlackValidator: Final[type[Validator]] = validators.extend(  # type: ignore[no-untyped-call]
+    Draft202012Validator,
+    {
+        "uniqueBy": _unique_by,
+        "maxText": _max_text,
+        "sameLengths": _same_lengths,
+        "menu": _menu,
+        "pointPerCategory": _point_per_category,
+    },
+)
+# Read once, at import: checks run on the event loop.
+_SCHEMA: Final = orjson.loads(
+    resources.files(__package__).joinpath("block_kit.schema.json").read_bytes()
+)
 
 
-def _message_problems(blocks: Sequence[JsonObject]) -> Iterator[str]:
-    markdown = [block for block in blocks if block.get("type") == "markdown"]
-    if sum(len(text_at(block, "text")) for block in markdown) > MAX_MARKDOWN_CHARS:
-        yield _problem(f"markdown must be less than {MAX_MARKDOWN_CHARS + 1} in all", "/blocks")
-    kinds = [block.get("type") for block in blocks]
-    if kinds.count("data_visualization") > MAX_CHARTS:
-        yield _problem(f"no more than {MAX_CHARTS} charts are allowed", "/blocks")
-    if kinds.count("table") + kinds.count("data_table") > 1:
-        yield _problem("only one table is allowed", "/blocks")
+@cache
+def _validator(definition: str) -> Validator:
+    return _SlackValidator({"$ref": f"#/$defs/{definition}", **_SCHEMA})
+
+
+def _problems(definition: str, value: JsonValue, at: str) -> list[str]:
+    errors = _validator(definition).iter_errors(value)
+    return [words for error in errors for words in in_words(error, at)]
 
 
 def _texts(value: JsonValue) -> Iterator[str]:
@@ -230,8 +175,3 @@ def _texts(value: JsonValue) -> Iterator[str]:
     elif isinstance(value, list):
         for member in value:
             yield from _texts(member)
-
-
-def _repeated(objects: Sequence[JsonObject], name: str) -> list[str]:
-    counts = Counter(text_at(each, name) for each in objects)
-    return [value for value, count in counts.items() if value and count > 1]

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -18,7 +18,6 @@ from bot.demo.workspace.json_access import JsonObject, object_at, objects_at, te
 from bot.demo.workspace.modals import Modals
 from bot.demo.workspace.people import Channel, Roster, User
 from bot.demo.workspace.posting import Posting, with_block_ids
-from bot.demo.workspace.ratelimit import Counters, RateLimiter, RateLimits
 from bot.demo.workspace.sessions import Sessions
 from bot.demo.workspace.socket_mode import SocketModeHub
 from bot.demo.workspace.stored_messages import Message, interactive_elements
@@ -47,20 +46,21 @@ class Clocks:
     monotonic: Callable[[], float] = time.monotonic
 
 
+class Door:
+    """Lets every Web API call in. Another door may refuse some, as Slack does."""
+
+    def enter(self, method: str, tier: int | None, sent: JsonObject) -> None:
+        """May change what was `sent`. `tier` None is the posting rate. Raises SlackRefused."""
+
+
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a workspace is made of.
-
-    `refused` are the methods that it has not got, each with the error it answers, and
-    `unknown_blocks` the kinds of blocks.
-    """
+    """What a workspace is made of."""
 
     app: AppIdentity = field(default_factory=AppIdentity)
-    limits: RateLimits = field(default_factory=RateLimits)
+    door: Door = field(default_factory=Door)
     delivery: DeliveryPolicy = field(default_factory=DeliveryPolicy)
     clocks: Clocks = field(default_factory=Clocks)
-    refused: Mapping[str, str] = field(default_factory=dict)
-    unknown_blocks: frozenset[str] = frozenset()
 
 
 class Workspace:
@@ -77,7 +77,7 @@ class Workspace:
         self.streams = Streams(self.setup.clocks.monotonic)
         self.calls: deque[ApiCall] = deque(maxlen=MAX_CALLS_KEPT)
         self.sockets = SocketModeHub(self.app.app_id, self.feed.notify)
-        self.limiter = RateLimiter(self.setup.limits, self.setup.clocks.monotonic)
+        self.door = self.setup.door
         self.handles = InteractionHandles(self.setup.clocks.monotonic)
         self.modals = Modals(self.app)
         self.outbox = EventQueue(self.setup.delivery, self.sockets, self.feed.notify)
@@ -357,11 +357,6 @@ class Workspace:
         self.posting.emit(text_at(event, "type"), event, text_at(event, "channel"), author)
 
     # What can be seen.
-
-    @property
-    def counters(self) -> Counters:
-        """Requests and 429s per method."""
-        return self.limiter.counters
 
     def messages(self, channel: str) -> Sequence[Message]:
         """Every current message of a channel, replies included, oldest first."""

@@ -14,8 +14,6 @@ from bot.demo.workspace.errors import SlackRefused
 from bot.demo.workspace.json_access import JsonObject, text_at
 
 LIFETIME_S = 300.0
-MODES = ("timeline", "plan", "dense")
-SESSION_STATUSES = ("active", "processing", "suspended", "closed")
 
 _BLOCKS = "blocks"
 

@@ -1,6 +1,6 @@
 """The Web API's edge: bodies, tokens, scopes, rates, and Slack's envelope around answers."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -8,10 +8,9 @@ from aiohttp import web
 from pydantic import JsonValue
 
 from bot.demo.workspace.arguments import SIGNATURES, Arguments, Signature, read_arguments
-from bot.demo.workspace.block_rules import check_known
 from bot.demo.workspace.errors import RateLimited, ScopeMissing, SlackRefused
 from bot.demo.workspace.identity import AppIdentity
-from bot.demo.workspace.json_access import JsonObject, objects_at, text_at
+from bot.demo.workspace.json_access import JsonObject, text_at
 from bot.demo.workspace.methods import (
     chat,
     conversations,
@@ -118,17 +117,12 @@ class SimulatedWebApi:
         if signature is None:
             raise SlackRefused("unknown_method")
         _authorize(workspace.app, token, signature)
-        if refusal := workspace.setup.refused.get(method):
-            raise SlackRefused(refusal)
-        channel = text_at(sent, "channel") or text_at(sent, "channel_id")
-        workspace.limiter.take(method, signature.tier, channel)
+        workspace.door.enter(method, signature.tier, sent)
         if is_json and not signature.takes_json:
             sent = {}
-        arguments = read_arguments(signature, sent)
+        arguments = read_arguments(method, sent)
         if method == "apps.connections.open":
             return {"ok": True, "url": self._socket_url(request)}
-        for blocks in _blocks_in(arguments):
-            check_known(blocks, workspace.setup.unknown_blocks)
         return {"ok": True} | HANDLERS[method](workspace, arguments)
 
     def _socket_url(self, request: web.Request) -> str:
@@ -146,13 +140,6 @@ def _authorize(app: AppIdentity, token: str, signature: Signature) -> None:
         raise SlackRefused("not_allowed_token_type")
     if signature.scope and signature.scope not in app.scopes:
         raise ScopeMissing(signature.scope, ",".join(sorted(app.scopes)))
-
-
-def _blocks_in(arguments: Arguments) -> Iterator[Sequence[JsonObject]]:
-    sent = dict(arguments.values)
-    yield objects_at(sent, "blocks")
-    for chunk in objects_at(sent, "chunks"):
-        yield objects_at(chunk, "blocks")
 
 
 def _token(request: web.Request, sent: JsonObject, *, is_json: bool) -> str:

@@ -19,9 +19,8 @@ from bot.actions.display import CLAIM_CALLS
 from bot.app.worker import Times
 from bot.demo.control_plane import create_control_plane
 from bot.demo.workspace.app import create_app
-from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
-from bot.demo.workspace.state import Setup, Workspace
+from bot.demo.workspace.state import Workspace
 from bot.demo.workspace.stored_messages import Message
 from bot.store import tables
 from bot.store.database import Database
@@ -127,9 +126,7 @@ class World:
     database: Database
     wire: str = "anthropic"
     stream: str = "edit"
-    workspace: Workspace = field(
-        default_factory=lambda: Workspace(Setup(limits=RateLimits.unlimited()))
-    )
+    workspace: Workspace = field(default_factory=Workspace)
     gates: Gates = field(default_factory=Gates)
     scripts: dict[str, Sequence[Round]] = field(default_factory=dict)
     rounds: Counter[tuple[str, int]] = field(default_factory=Counter)  # asked, per ask and round

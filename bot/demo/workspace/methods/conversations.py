@@ -19,9 +19,9 @@ T = TypeVar("T")
 
 
 def page(
-    items: Sequence[T], arguments: Arguments, default: int, maximum: int, most: int = 0
+    items: Sequence[T], arguments: Arguments, default: int, maximum: int
 ) -> tuple[Sequence[T], str]:
-    """The page and the next cursor, empty on the last one; never more than `most`, where that is set.
+    """The page and the next cursor, empty on the last one.
 
     Raises SlackRefused("invalid_limit" | "invalid_cursor").
     """
@@ -31,7 +31,7 @@ def page(
     start = _start(arguments.text("cursor"))
     if start > len(items):
         raise SlackRefused("invalid_cursor")
-    end = start + (min(limit, most) if most else limit)
+    end = start + limit
     more = end < len(items)
     cursor = base64.b64encode(f"next:{end}".encode()).decode() if more else ""
     return items[start:end], cursor
@@ -105,8 +105,7 @@ def _moment(arguments: Arguments, name: str) -> float | None:
 def _messages(
     workspace: Workspace, messages: Sequence[Message], arguments: Arguments, default: int
 ) -> JsonObject:
-    most = workspace.setup.limits.history_page
-    chosen, cursor = page(messages, arguments, default, MAX_LIMIT, most)
+    chosen, cursor = page(messages, arguments, default, MAX_LIMIT)
     with_metadata = arguments.flag("include_all_metadata")
     shown: list[JsonValue] = [
         workspace.timeline.as_slack(message, with_metadata=with_metadata) for message in chosen

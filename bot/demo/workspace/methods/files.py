@@ -27,10 +27,6 @@ def info(workspace: Workspace, arguments: Arguments) -> JsonObject:
 def upload_url(workspace: Workspace, arguments: Arguments) -> JsonObject:
     """https://docs.slack.dev/reference/methods/files.getUploadURLExternal."""
     name, length = arguments.text("filename"), arguments.number("length", 0)
-    if length <= 0:
-        raise SlackRefused(
-            "invalid_arguments", ["[ERROR] must be more than 0 [json-pointer:/length]"]
-        )
     if len(arguments.text("alt_txt")) > MAX_ALT_CHARS:
         raise SlackRefused("alt_txt_too_large")
     file_id = opaque("F")

@@ -9,18 +9,13 @@ from bot.demo.workspace import content
 from bot.demo.workspace.arguments import Arguments
 from bot.demo.workspace.block_rules import MAX_MARKDOWN_CHARS, check_blocks
 from bot.demo.workspace.errors import SlackRefused
-from bot.demo.workspace.json_access import JsonObject
+from bot.demo.workspace.json_access import JsonObject, objects_at
 from bot.demo.workspace.methods import access
 from bot.demo.workspace.people import Channel
 from bot.demo.workspace.posting import with_block_ids
 from bot.demo.workspace.state import Workspace
 from bot.demo.workspace.stored_messages import Message
-from bot.demo.workspace.streams import (
-    MODES,
-    SESSION_STATUSES,
-    Growing,
-    read_chunks,
-)
+from bot.demo.workspace.streams import Growing, read_chunks
 
 
 def start(workspace: Workspace, arguments: Arguments) -> JsonObject:
@@ -30,8 +25,6 @@ def start(workspace: Workspace, arguments: Arguments) -> JsonObject:
     access.check_thread(workspace, channel, thread_ts)
     _check_recipient(workspace, channel, arguments)
     mode = arguments.text("task_display_mode")
-    if mode and mode not in MODES:
-        raise SlackRefused("invalid_arguments")
     chunks = _said(arguments)
     message = workspace.posting.bot_message(channel.id, "", (), thread_ts)
     growing = workspace.streams.begin(
@@ -63,11 +56,8 @@ def stop(workspace: Workspace, arguments: Arguments) -> JsonObject:
     """chat.stopStream. From now on it is a message like any other."""
     channel, message, growing = _growing(workspace, arguments)
     status = arguments.text("session_status")
-    if status and status not in SESSION_STATUSES:
-        raise SlackRefused("invalid_arguments")
     grown = growing.after(_said(arguments))
-    blocks = arguments.json("blocks")
-    more = [each for each in blocks if isinstance(each, dict)] if isinstance(blocks, list) else []
+    more = objects_at(dict(arguments.values), "blocks")
     check_blocks(more, "message")
     metadata = content.read_metadata(arguments)
     sealed = _shown(message, grown)

@@ -8,7 +8,7 @@ from bot.demo.workspace.arguments import Arguments
 from bot.demo.workspace.block_rules import check_view
 from bot.demo.workspace.errors import SlackRefused
 from bot.demo.workspace.feed import Change
-from bot.demo.workspace.json_access import JsonObject
+from bot.demo.workspace.json_access import JsonObject, object_at, objects_at
 from bot.demo.workspace.posting import with_block_ids
 from bot.demo.workspace.state import Workspace
 
@@ -16,13 +16,9 @@ MAX_STACK = 3  # https://docs.slack.dev/reference/methods/views.push
 
 
 def _view(arguments: Arguments, kind: Literal["modal", "home"]) -> JsonObject:
-    view = arguments.json("view")
-    if not isinstance(view, dict):
-        raise SlackRefused("invalid_arguments", ["[ERROR] must be an object [json-pointer:/view]"])
+    view = object_at(dict(arguments.values), "view")
     check_view(view, kind)
-    blocks = view["blocks"]
-    objects = [b for b in blocks if isinstance(b, dict)] if isinstance(blocks, list) else []
-    return view | {"blocks": list[JsonValue](with_block_ids(objects))}
+    return view | {"blocks": list[JsonValue](with_block_ids(objects_at(view, "blocks")))}
 
 
 def open_view(workspace: Workspace, arguments: Arguments) -> JsonObject:
