@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from bot.demo.workspace.identity import AppIdentity, opaque
-from bot.demo.workspace.json_access import JsonObject
+from bot.demo.workspace.json_access import CONSTANTS, JsonObject
 from bot.demo.workspace.people import Channel, User
 from bot.demo.workspace.stored_messages import Message
-
-VERIFICATION_TOKEN = "local-verification-token"  # noqa: S105  deprecated field, opens nothing
 
 SUBSCRIPTION_OF_KIND = {
     "channel": "message.channels",
@@ -117,25 +115,15 @@ def strangers_teams(event: JsonObject, author: User, app: AppIdentity) -> JsonOb
 
 
 def callback(app: AppIdentity, event: JsonObject, *, is_ext_shared: bool) -> JsonObject:
-    return {
-        "token": VERIFICATION_TOKEN,
+    owner: JsonObject = {"team_id": app.team_id, "user_id": app.bot_user_id}
+    return CONSTANTS["callback"] | {
         "team_id": app.team_id,
         "context_team_id": app.team_id,
-        "context_enterprise_id": None,
         "api_app_id": app.app_id,
         "event": event,
-        "type": "event_callback",
         "event_id": opaque("Ev"),
         "event_time": int(time.time()),
-        "authorizations": [
-            {
-                "enterprise_id": None,
-                "team_id": app.team_id,
-                "user_id": app.bot_user_id,
-                "is_bot": True,
-                "is_enterprise_install": False,
-            }
-        ],
+        "authorizations": [CONSTANTS["authorization"] | owner],
         "is_ext_shared_channel": is_ext_shared,
         "event_context": "4-" + uuid.uuid4().hex,
     }

@@ -1,33 +1,17 @@
 """Files that people share, and the addresses where the app's token reads them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from aiohttp import web
 
 from bot.demo.workspace.errors import CannotDoThat
 from bot.demo.workspace.identity import AppIdentity, opaque
-from bot.demo.workspace.json_access import JsonObject
+from bot.demo.workspace.json_access import CONSTANTS, JsonObject
 
 READ_SCOPE = "files:read"
 _PRIVATE = "/files-pri/"
+_BINARY = ["binary", "application/octet-stream"]
 UPLOAD = "/upload/v1/"
-# What Slack makes of a name's ending; the rest is "binary".
-_KINDS: Mapping[str, tuple[str, str]] = {
-    "txt": ("text", "text/plain"),
-    "log": ("text", "text/plain"),
-    "csv": ("csv", "text/csv"),
-    "json": ("json", "application/json"),
-    "md": ("markdown", "text/markdown"),
-    "yaml": ("yaml", "text/yaml"),
-    "html": ("html", "text/html"),
-    "pdf": ("pdf", "application/pdf"),
-    "zip": ("zip", "application/zip"),
-    "png": ("png", "image/png"),
-    "jpg": ("jpg", "image/jpeg"),
-    "gif": ("gif", "image/gif"),
-    "webp": ("webp", "image/webp"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +42,8 @@ class SharedFile:
         path = f"{_PRIVATE}{app_team}-{self.id}"
         is_external = upload.mode == "external"
         private = f"https://drive.example/{self.id}" if is_external else origin + path
-        described: JsonObject = {
+        described: JsonObject = CONSTANTS["file"] | {
             "id": self.id,
-            "created": 1_700_000_000,
-            "timestamp": 1_700_000_000,
             "name": upload.name,
             "title": upload.name,
             "mimetype": upload.mimetype or mimetype,
@@ -71,8 +53,6 @@ class SharedFile:
             "mode": upload.mode,
             "size": len(upload.content),
             "is_external": is_external,
-            "is_public": False,
-            "file_access": "visible",
             "url_private": f"{private}/{self.id}",
         }
         return (
@@ -86,9 +66,11 @@ class SharedFile:
         return {"id": self.id, "mode": "file_access", "file_access": "check_file_info"}
 
     @property
-    def _kind(self) -> tuple[str, str]:
+    def _kind(self) -> list[str]:
+        """What Slack makes of the name's ending, and its media type."""
         ending = self.upload.name.rpartition(".")[2].lower()
-        return _KINDS.get(ending, ("binary", "application/octet-stream"))
+        found = CONSTANTS["file_kinds"].get(ending)
+        return list(map(str, found)) if isinstance(found, list) else _BINARY
 
 
 @dataclass(slots=True)

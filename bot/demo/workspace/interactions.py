@@ -6,9 +6,8 @@ from pydantic import JsonValue
 
 from bot.demo.workspace.block_rules import options_of
 from bot.demo.workspace.errors import CannotDoThat
-from bot.demo.workspace.event_payloads import VERIFICATION_TOKEN
 from bot.demo.workspace.identity import AppIdentity
-from bot.demo.workspace.json_access import JsonObject, object_at, text_at
+from bot.demo.workspace.json_access import CONSTANTS, JsonObject, object_at, text_at
 from bot.demo.workspace.people import Channel, User
 from bot.demo.workspace.stored_messages import Message, interactive_elements
 
@@ -17,18 +16,16 @@ _ECHOED = ("value", "text", "style", "placeholder")
 
 
 def _common(app: AppIdentity, user: User) -> JsonObject:
-    return {
-        "user": {
-            "id": user.id,
-            "username": user.name,
-            "name": user.name,
-            "team_id": user.team,
-        },
+    person: JsonObject = {
+        "id": user.id,
+        "username": user.name,
+        "name": user.name,
+        "team_id": user.team,
+    }
+    return CONSTANTS["interaction"] | {
+        "user": person,
         "api_app_id": app.app_id,
-        "token": VERIFICATION_TOKEN,
         "team": {"id": app.team_id, "domain": "kortex-local"},
-        "enterprise": None,
-        "is_enterprise_install": False,
     }
 
 
@@ -141,10 +138,8 @@ def view_closed(app: AppIdentity, user: User, view: JsonObject) -> JsonObject:
 def slash_command(
     app: AppIdentity, user: User, channel: Channel, command: str, text: str
 ) -> JsonObject:
-    return {
-        "token": VERIFICATION_TOKEN,
+    return CONSTANTS["command"] | {
         "team_id": app.team_id,
-        "team_domain": "kortex-local",
         "channel_id": channel.id,
         "channel_name": channel.name or "directmessage",
         "user_id": user.id,
@@ -152,7 +147,6 @@ def slash_command(
         "command": command,
         "text": text,
         "api_app_id": app.app_id,
-        "is_enterprise_install": "false",
     }
 
 

@@ -1,8 +1,17 @@
 """Reading JSON in Slack's shapes: a missing or mistyped member reads as empty."""
 
+from importlib import resources
+from typing import Final
+
+import orjson
 from pydantic import JsonValue
 
 JsonObject = dict[str, JsonValue]
+
+# The members of Slack's objects that are the same in each, by the kind of object.
+CONSTANTS: Final[dict[str, JsonObject]] = orjson.loads(
+    resources.files(__package__).joinpath("constants.json").read_bytes()
+)
 
 
 def as_object(value: JsonValue) -> JsonObject:

@@ -8,7 +8,7 @@ import orjson
 
 from bot.demo.workspace.errors import SlackRefused
 from bot.demo.workspace.identity import AppIdentity, opaque
-from bot.demo.workspace.json_access import JsonObject, text_at
+from bot.demo.workspace.json_access import CONSTANTS, JsonObject, text_at
 
 
 @dataclass(slots=True)
@@ -60,20 +60,13 @@ class Modals:
     def _dress(self, view_id: str, view: JsonObject) -> JsonObject:
         digest = hashlib.sha256(orjson.dumps(view) + view_id.encode()).hexdigest()
         return {
-            "callback_id": "",
-            "private_metadata": "",
-            "external_id": "",
-            "clear_on_close": False,
-            "notify_on_close": False,
-            "submit": None,
-            "close": None,
+            **CONSTANTS["view"],
             **view,
+            **CONSTANTS["opened_view"],
             "id": view_id,
             "team_id": self.app.team_id,
-            "state": {"values": {}},
             "hash": digest[:20],
             "root_view_id": view_id,
-            "previous_view_id": None,
             "app_id": self.app.app_id,
             "app_installed_team_id": self.app.team_id,
             "bot_id": self.app.bot_id,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from bot.demo.workspace.errors import CannotDoThat
-from bot.demo.workspace.json_access import JsonObject
+from bot.demo.workspace.json_access import CONSTANTS, JsonObject
 
 ChannelKind = Literal["channel", "group", "im"]
 
@@ -29,7 +29,7 @@ class User:
 
     def as_slack(self) -> JsonObject:
         first, _, last = self.real_name.partition(" ")
-        profile: JsonObject = {
+        profile: JsonObject = CONSTANTS["profile"] | {
             "title": self.title,
             "real_name": self.real_name,
             "real_name_normalized": self.real_name,
@@ -37,8 +37,6 @@ class User:
             "display_name_normalized": self.name,
             "first_name": first,
             "last_name": last,
-            "status_text": "",
-            "status_emoji": "",
             "avatar_hash": "g" + self.id.lower(),
             "team": self.team,
         }
@@ -46,33 +44,29 @@ class User:
             profile["bot_id"] = self.bot_id
         elif not self.is_stranger:
             profile["email"] = f"{self.name}@example.com"
-        user: JsonObject = {
+        user: JsonObject = CONSTANTS["user"] | {
             "id": self.id,
             "team_id": self.team,
             "name": self.name,
             "deleted": self.deleted,
             "profile": profile,
             "is_bot": self.is_bot,
-            "is_app_user": False,
-            "updated": 1_700_000_000,
         }
         if self.is_stranger:
             user["is_stranger"] = True
         if self.deleted:
             return user
-        return user | {
-            "color": "4bbe2e",
-            "real_name": self.real_name,
-            "tz": "Etc/UTC",
-            "tz_label": "Coordinated Universal Time",
-            "tz_offset": 0,
-            "is_admin": self.is_admin,
-            "is_owner": False,
-            "is_primary_owner": False,
-            "is_restricted": self.is_restricted or self.is_ultra_restricted,
-            "is_ultra_restricted": self.is_ultra_restricted,
-            "is_email_confirmed": not self.is_bot,
-        }
+        return (
+            user
+            | CONSTANTS["active_user"]
+            | {
+                "real_name": self.real_name,
+                "is_admin": self.is_admin,
+                "is_restricted": self.is_restricted or self.is_ultra_restricted,
+                "is_ultra_restricted": self.is_ultra_restricted,
+                "is_email_confirmed": not self.is_bot,
+            }
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,35 +83,30 @@ class Channel:
     is_ext_shared: bool = False
 
     def as_slack(self, team: str, bot_user: str) -> JsonObject:
-        shared: JsonObject = {
+        shared: JsonObject = CONSTANTS["conversation"] | {
             "id": self.id,
-            "created": 1_700_000_000,
             "is_archived": self.is_archived,
             "is_im": self.kind == "im",
-            "is_mpim": False,
             "is_private": self.kind != "channel",
-            "is_org_shared": False,
             "context_team_id": team,
-            "updated": 1_700_000_000_000,
         }
         if self.kind == "im":
             person = next(iter(self.members - {bot_user}), "")
-            return shared | {"user": person, "is_user_deleted": False, "priority": 0}
-        return shared | {
-            "name": self.name,
-            "name_normalized": self.name,
-            "is_channel": self.kind == "channel",
-            "is_group": self.kind == "group",
-            "is_general": False,
-            "is_shared": self.is_ext_shared,
-            "is_ext_shared": self.is_ext_shared,
-            "is_member": bot_user in self.members,
-            "creator": "USLACKBOT",
-            "unlinked": 0,
-            "topic": {"value": self.topic, "creator": "", "last_set": 0},
-            "purpose": {"value": "", "creator": "", "last_set": 0},
-            "previous_names": [],
-        }
+            return shared | CONSTANTS["direct"] | {"user": person}
+        return (
+            shared
+            | CONSTANTS["channel"]
+            | {
+                "name": self.name,
+                "name_normalized": self.name,
+                "is_channel": self.kind == "channel",
+                "is_group": self.kind == "group",
+                "is_shared": self.is_ext_shared,
+                "is_ext_shared": self.is_ext_shared,
+                "is_member": bot_user in self.members,
+                "topic": {"value": self.topic, "creator": "", "last_set": 0},
+            }
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,21 +120,12 @@ class UserGroup:
     disabled: bool = False
 
     def as_slack(self, team: str, *, with_users: bool, with_count: bool) -> JsonObject:
-        group: JsonObject = {
+        group: JsonObject = CONSTANTS["usergroup"] | {
             "id": self.id,
             "team_id": team,
-            "is_usergroup": True,
-            "is_subteam": True,
             "name": self.name,
-            "description": "",
             "handle": self.handle,
-            "is_external": False,
-            "date_create": 1_700_000_000,
-            "date_update": 1_700_000_000,
             "date_delete": 1_700_000_000 if self.disabled else 0,
-            "auto_type": None,
-            "auto_provision": False,
-            "prefs": {"channels": [], "groups": []},
         }
         if with_users:
             group["users"] = list(self.users)

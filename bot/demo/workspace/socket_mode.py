@@ -10,7 +10,7 @@ import orjson
 from aiohttp import WSMessage, WSMsgType, web
 
 from bot.demo.workspace.delivery import Ack, Envelope
-from bot.demo.workspace.json_access import JsonObject, as_object, text_at
+from bot.demo.workspace.json_access import CONSTANTS, JsonObject, as_object, text_at
 
 MAX_CONNECTIONS = 10  # https://docs.slack.dev/apis/events-api/using-socket-mode
 
@@ -54,18 +54,11 @@ class SocketModeHub:
         return socket
 
     async def _greet(self, socket: web.WebSocketResponse) -> None:
-        await socket.send_json(
-            {
-                "type": "hello",
-                "num_connections": len(self.connections) + 1,
-                "debug_info": {
-                    "host": "applink-local",
-                    "build_number": 1,
-                    "approximate_connection_time": 18060,
-                },
-                "connection_info": {"app_id": self.app_id},
-            }
-        )
+        hello: JsonObject = {
+            "num_connections": len(self.connections) + 1,
+            "connection_info": {"app_id": self.app_id},
+        }
+        await socket.send_json(CONSTANTS["hello"] | hello)
         self.connections.append(socket)
         self._arrival.set()
         self.notify()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from bot.demo.workspace.json_access import JsonObject, object_at, objects_at, text_at
+from bot.demo.workspace.json_access import CONSTANTS, JsonObject, object_at, objects_at, text_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Message:
     def as_slack(self, *, with_metadata: bool = False) -> JsonObject:
         """The message object of events and of conversations.replies, without thread counts."""
         if self.is_tombstone:
-            return self._tombstone()
+            return CONSTANTS["tombstone"] | {"ts": self.ts, "thread_ts": self.ts}
         message: JsonObject = {
             "user": self.user,
             "type": "message",
@@ -64,17 +64,6 @@ class Message:
         if not self.files:
             return {}
         return {"subtype": "file_share", "files": list[JsonValue](self.files), "upload": False}
-
-    def _tombstone(self) -> JsonObject:
-        return {
-            "type": "message",
-            "subtype": "tombstone",
-            "text": "This message was deleted.",
-            "user": "USLACKBOT",
-            "hidden": True,
-            "ts": self.ts,
-            "thread_ts": self.ts,
-        }
 
     def action(self, action_id: str, block_id: str | None = None) -> JsonObject | None:
         """The interactive element with that id, with its `block_id` added; None when not here."""
