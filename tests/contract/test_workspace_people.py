@@ -190,7 +190,7 @@ async def test_a_choice_arrives_as_the_complete_option(
     pressed_menu: tuple[Workspace, str, list[dict[str, Any]]],
 ) -> None:
     workspace, ts, received = pressed_menu
-    await workspace.select(MEMBER, ts, "open", "two")
+    await workspace.click(MEMBER, ts, "open", chosen={"selected_option": {"value": "two"}})
 
     (action,) = received[0]["actions"]
     assert action.pop("action_ts")
@@ -236,7 +236,7 @@ async def test_an_option_outside_the_menu_cannot_be_chosen(
 ) -> None:
     workspace, ts, received = pressed_menu
     with pytest.raises(CannotDoThat, match="has no option"):
-        await workspace.select(MEMBER, ts, "open", "three")
+        await workspace.click(MEMBER, ts, "open", chosen={"selected_option": {"value": "three"}})
     with pytest.raises(CannotDoThat, match="has no option"):
         await workspace.click(MEMBER, ts, "open")
 

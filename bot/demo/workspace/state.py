@@ -197,11 +197,6 @@ class Workspace:
         path = self.handles.response_url(user, channel, message_ts, shown.thread_ts)
         return await self._interact(user, payload | {"response_url": self.origin + path})
 
-    async def select(self, user: str, message_ts: str, action_id: str, value: str) -> Ack:
-        """Choose an option of a menu, by its value, and wait for the acknowledgement."""
-        chosen: JsonObject = {"selected_option": {"value": value}}
-        return await self.click(user, message_ts, action_id, chosen=chosen)
-
     def _channel_of(self, ts: str) -> str:
         for channel in self.roster.channels:
             known = self.timeline.versions(channel, ts) or self.timeline.ephemeral(channel, ts)
