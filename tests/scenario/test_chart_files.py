@@ -115,7 +115,8 @@ async def test_a_failed_chart_does_not_affect_the_answer() -> None:
 
 async def test_an_app_without_upload_permission_stops_trying() -> None:
     async with picturing("edit") as slack:
-        slack.workspace.door = SlackDoor(refused={"files.getUploadURLExternal": "missing_scope"})
+        refused = {"files.getUploadURLExternal": "missing_scope"}
+        slack.workspace.door = SlackDoor(refused=refused, unknown_blocks={CHART})
         await answer(slack)
         await answer(slack)
 
