@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from adapters.recorded.simulator.dataset import Dataset
-from adapters.recorded.simulator.incidents import INCIDENTS
+from adapters.recorded.simulator.scenario import INCIDENTS
 from tools.capabilities import Interval, LogLine, LogQuery, Logs, LogSweepQuery
 from tools.errors import InvalidArguments
 

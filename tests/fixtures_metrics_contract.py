@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from adapters.recorded.simulator.dataset import Dataset
-from adapters.recorded.simulator.incidents import INCIDENTS
+from adapters.recorded.simulator.scenario import INCIDENTS
 from tests.fakes.prometheus_server import StoredSeries
 from tools.capabilities import Interval, MetricQuery, Metrics
 from tools.errors import InvalidArguments

@@ -11,8 +11,8 @@ from aiohttp.test_utils import TestServer
 from adapters.control_plane.admin_info import HttpAdminInfo
 from adapters.http.client import http_client
 from adapters.recorded.simulator.dataset import Dataset
-from adapters.recorded.simulator.incidents import INCIDENTS
 from adapters.recorded.simulator.platform import RecordedAdminInfo
+from adapters.recorded.simulator.scenario import INCIDENTS
 from bot.app.backend_kinds import make_admin_info
 from bot.settings.model import ControlPlaneSettings
 from bot.settings.reading import ConfigurationError

@@ -18,7 +18,7 @@ from adapters.recorded.packs.schema import ClusterState, document_of
 from adapters.recorded.player.cluster import RecordedKubernetes
 from adapters.recorded.simulator.cluster import NAMESPACE, SimulatedCluster
 from adapters.recorded.simulator.dataset import Dataset
-from adapters.recorded.simulator.incidents import INCIDENTS
+from adapters.recorded.simulator.scenario import INCIDENTS
 from tests.fakes.kubernetes_server import TOKEN, KubernetesServer
 from tests.fakes.set_clock import SetClock
 from tools.cluster_objects import Kubernetes, ObjectQuery, PodLogQuery

@@ -13,7 +13,7 @@ from adapters.observe.tempo import TempoTraces
 from adapters.recorded.player.traces import RecordedTraces
 from adapters.recorded.simulator.backends import SimulatedTraces
 from adapters.recorded.simulator.dataset import Dataset
-from adapters.recorded.simulator.incidents import INCIDENTS
+from adapters.recorded.simulator.scenario import INCIDENTS
 from tests.fakes.jaeger_server import JaegerServer
 from tests.fakes.set_clock import SetClock
 from tests.fakes.tempo_server import TempoServer

@@ -10,8 +10,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from adapters.recorded.simulator.dataset import Dataset
-from adapters.recorded.simulator.incidents import INCIDENTS
 from adapters.recorded.simulator.platform import RecordedPlatform
+from adapters.recorded.simulator.scenario import INCIDENTS
 from bot.app.backend_kinds import make_platform
 from bot.domain.roles import ConnectionRule, connections_of
 from bot.settings.model import PlatformSettings

@@ -3,7 +3,7 @@
 They do not age between questions, and they go on after a rollback.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -12,17 +12,8 @@ from adapters.observe.cursor import CursorCodec
 from adapters.recorded.simulator.backends import SimulatedBackends, simulated
 from adapters.recorded.simulator.dataset import Dataset, floored_to_minute
 from adapters.recorded.simulator.loglines import versions_at
-from adapters.recorded.simulator.scenario import OneLine, Scenario
-from adapters.recorded.simulator.scenarios import bad_deploy, quiet_day, saturated_dependency
+from adapters.recorded.simulator.scenario import INCIDENTS, OneLine, Scenario
 from tools.capabilities import Clock, Deploy
-
-# Each takes the anchor: the instant at which people begin to ask.
-INCIDENTS: Final[Mapping[str, Callable[[datetime], Scenario]]] = {
-    "bad-deploy": bad_deploy.build,
-    "saturated-dependency": saturated_dependency.build,
-    "quiet-day": quiet_day.build,
-}
-
 
 _SEED = 20_261_121
 # Longer than a card is open: an incident with an open decision does not restart.

@@ -1,10 +1,16 @@
 """The format of a simulated incident: its fault, events, misleading noise, and truth."""
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Final
+from datetime import datetime, timedelta
+from functools import partial
+from importlib import resources
+from typing import Any, Final
 
+from pydantic import TypeAdapter
+
+from adapters.recorded.simulator.topology import SHOP
 from tools.capabilities import Deploy
 
 RECOVERY_S: Final = 45.0  # the queues are empty before the next sample but one
@@ -71,8 +77,8 @@ class Truth:
 
     kind: str
     culprit: str
-    since: datetime | None
     decoys: tuple[str, ...]
+    since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,31 +89,37 @@ class Scenario:
     channel: str
     products: tuple[str, ...]  # what the channel is about
     truth: Truth
-    fault: Fault | None
     deploys: tuple[Deploy, ...]  # newest first
+    fault: Fault | None = None
     chronic: tuple[Chronic, ...] = ()
     lines: tuple[OneLine, ...] = ()
 
 
-def deployed(
-    product: str, version: str, before: str, at: datetime, by: str, commit: str, took_s: float
-) -> Deploy:
-    return Deploy(
-        product, version, at, by, commit=commit, previous_version=before, duration_s=took_s
-    )
-
-
 # What a healthy shop logs anyway; every scenario adds its own.
-ORDINARY = (
-    Chronic("shipping", "warn", 0.20, "carrier rate API answered 429, retrying in {n} ms"),
-    Chronic("shipping", "error", 0.03, "carrier label API timed out after 5000 ms order={id}"),
-    Chronic(
-        "recommendations", "warn", 0.50, "feature store miss for user {id}, using popular items"
-    ),
-    Chronic("catalog", "error", 0.05, "image variant {id} not found in bucket shop-images"),
-    Chronic("web", "error", 0.06, "client disconnected before response body was sent req={id}"),
-    Chronic("cart", "warn", 0.30, "cart {id} expired while being read"),
-    Chronic("payments", "warn", 0.15, "issuer declined authorization {id} code=51"),
-    Chronic("orders-db", "info", 0.20, "checkpoint complete: wrote {n} buffers"),
-    Chronic("payments-db", "info", 0.20, "checkpoint complete: wrote {n} buffers"),
+ORDINARY: Final = TypeAdapter(tuple[Chronic, ...]).validate_python(SHOP["ordinary"])
+_SCENARIO: Final = TypeAdapter(Scenario)
+_WRITTEN: Final = tomllib.loads(
+    resources.files(__package__).joinpath("scenarios.toml").read_text(encoding="utf-8")
 )
+
+
+def scenario_at(name: str, anchor: datetime) -> Scenario:
+    """A scenario of `scenarios.toml`. The anchor is the instant at which people begin to ask."""
+    return _SCENARIO.validate_python({"name": name, **_placed(_WRITTEN[name], anchor)})
+
+
+INCIDENTS: Final[Mapping[str, Callable[[datetime], Scenario]]] = {
+    name: partial(scenario_at, name) for name in _WRITTEN
+}
+
+
+def _placed(value: Any, anchor: datetime) -> Any:
+    match value:
+        case {"minutes_ago": minutes}:
+            return anchor - timedelta(minutes=minutes)
+        case dict():
+            return {name: _placed(member, anchor) for name, member in value.items()}
+        case list():
+            return [_placed(member, anchor) for member in value]
+        case _:
+            return value

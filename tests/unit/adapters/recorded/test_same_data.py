@@ -8,7 +8,7 @@ from operator import attrgetter
 import pytest
 
 from adapters.recorded.simulator.dataset import Dataset
-from adapters.recorded.simulator.incidents import INCIDENTS
+from adapters.recorded.simulator.scenario import INCIDENTS
 
 ANCHOR = datetime(2026, 11, 21, 14, 3, tzinfo=UTC)
 LINE = attrgetter("ts_ns", "level", "host", "message", "trace_id")

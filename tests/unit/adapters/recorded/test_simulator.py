@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from adapters.recorded.simulator.dataset import Dataset, floored_to_minute
-from adapters.recorded.simulator.incidents import INCIDENTS
+from adapters.recorded.simulator.scenario import INCIDENTS
 from adapters.recorded.simulator.topology import PRODUCTS
 from tests.pace import spending
 from tools.capabilities import LogLine, Trace

@@ -7,8 +7,8 @@ import pytest
 from pydantic import JsonValue
 
 from adapters.recorded.simulator.dataset import Dataset
-from adapters.recorded.simulator.incidents import INCIDENTS
 from adapters.recorded.simulator.platform import RecordedPlatform
+from adapters.recorded.simulator.scenario import INCIDENTS
 from tests.fakes.capabilities import NOW, FakeClock, fake_capabilities
 from tests.fakes.tools import ALL, bench
 from tools.capabilities import Platform

@@ -1,1 +1,0 @@
-"""The incidents of the simulated shop, one module each, with their truth."""
