@@ -4,6 +4,7 @@ import math
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import orjson
@@ -81,7 +82,7 @@ class SlackDoor(Door):
         most = self.limits.history_page if self.limits else 0
         if most and method in ("conversations.history", "conversations.replies"):
             sent["limit"] = most
-        read = {name: _parsed(value) for name, value in sent.items()}
+        read = {name: _parsed(sent.get(name)) for name in ("blocks", "chunks")}
         self._check_known(objects_at(read, "blocks"))
         for chunk in objects_at(read, "chunks"):
             self._check_known(objects_at(chunk, "blocks"))
@@ -131,8 +132,7 @@ class SlackDoor(Door):
 
 
 def _parsed(value: JsonValue) -> JsonValue:
-    """A form has lists as JSON texts."""
-    if isinstance(value, str) and value.startswith("["):
-        found: JsonValue = orjson.loads(value)
-        return found
-    return value
+    """A form has lists as JSON texts; what is none is refused later."""
+    with suppress(orjson.JSONDecodeError):
+        return orjson.loads(value) if isinstance(value, str) else value
+    return None
