@@ -3,6 +3,7 @@
 A model repeats what it has read, so its words are no safer than a log line.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
@@ -27,6 +28,7 @@ from bot.chat.rounds import Rounds
 from bot.domain.turn_events import Notice, TurnEvent
 from bot.ports.durability import StopSignal
 from tools.redactor import RedactionFailed, Redactor, redacted_json
+from tools.runner import OFF_LOOP_CHARS
 
 T = TypeVar("T", CompleteRequest, Message, RoundRecord, ToolCall, ToolResult)
 
@@ -67,7 +69,12 @@ class RedactedRounds(Rounds):
             emit(Notice(self._or_withheld(event.text)) if isinstance(event, Notice) else event)
 
         try:
-            request = self._safe_request(request, stop)
+            is_large = sum(len(each.text) for each in request.messages) > OFF_LOOP_CHARS
+            request = (
+                await asyncio.to_thread(self._safe_request, request, stop)
+                if is_large
+                else self._safe_request(request, stop)
+            )
         except RedactionFailed:
             return _unsent(number)
         record = await super().run(request, number, safe_emit, stop, prefer=prefer, budget=budget)

@@ -55,7 +55,7 @@ def values_of(texts: Sequence[str], redact: RedactValue) -> list[Values | None]:
     known: list[bool] = []
     for text in texts:
         try:
-            found.append(json.loads(text, object_pairs_hook=_once))
+            found.append(_decode(text))
             known.append(True)
         except (ValueError, RecursionError):
             known.append(False)
@@ -86,7 +86,7 @@ def redacted_piece(text: str, values: Values | None, masks: Sequence[Mask]) -> s
             last += 1
         written = token[0]
         if new is not None and new[number] is not None:
-            written = json.dumps(new[number], ensure_ascii=False)
+            written = _encode(new[number])
         elif first == last:
             continue
         if written.startswith('"'):
@@ -98,7 +98,7 @@ def redacted_piece(text: str, values: Values | None, masks: Sequence[Mask]) -> s
 
 def _changes(values: Values, count: int) -> list[JsonValue] | None:
     try:
-        before, after = ([*_leaves(each)] for each in values)
+        before, after = (_leaves(each, []) for each in values)
     except RecursionError:
         return None
     if not len(before) == len(after) == count:
@@ -114,16 +114,21 @@ def _once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     return found
 
 
-def _leaves(value: JsonValue) -> Iterator[JsonValue]:
+_decode: Final = json.JSONDecoder(object_pairs_hook=_once).decode
+_encode: Final = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def _leaves(value: JsonValue, found: list[JsonValue]) -> list[JsonValue]:
     if isinstance(value, dict):
         for name, item in value.items():
-            yield name
-            yield from _leaves(item)
+            found.append(name)
+            _leaves(item, found)
     elif isinstance(value, list):
         for item in value:
-            yield from _leaves(item)
+            _leaves(item, found)
     else:
-        yield value
+        found.append(value)
+    return found
 
 
 def _masked(was: str, written: str, start: int, masks: Sequence[Mask], *, are_all: bool) -> str:
@@ -156,6 +161,8 @@ def spliced(text: str, masks: Sequence[Mask]) -> str:
 
 def aligned(text: str, mask: Mask) -> Mask | None:
     """The mask without a part of an escape at its ends; None where nothing is left to mask."""
+    if "\\" not in text:
+        return mask if mask.start < mask.end else None
     first, last = _escape_around(text, mask.start), _escape_around(text, mask.end)
     start = first[1] if first else mask.start
     end = last[0] if last else mask.end

@@ -8,10 +8,9 @@ beginning, and what may yet become one is held back.
 
 import hashlib
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import takewhile
 from operator import sub
 from typing import Final
 
@@ -193,14 +192,18 @@ class TextRedactor:
         text, masks = data.decode(), self._masks(data, spans)
         if '"' not in text:
             return embedded_json.spliced(text, masks)
-        ends = [mask.end for mask in masks]
+        starts, ends = [mask.start for mask in masks], [mask.end for mask in masks]
+
+        def between(start: int, end: int) -> list[Mask]:
+            first = bisect_right(ends, start)
+            return masks[first : bisect_left(starts, end, first)]
+
         found = [
             (start, end, own)
             for start, end in embedded_json.pieces(text)
-            if (own := _between(masks, ends, start, end))
+            if (own := between(start, end))
         ]
         texts = [text[start:end] for start, end, _own in found]
-        starts = [mask.start for mask in masks]
         gaps = map(sub, starts[_DENSE:], starts)
         dense = min(gaps, default=WINDOW_BYTES) < WINDOW_BYTES
         values = embedded_json.values_of(
@@ -211,11 +214,11 @@ class TextRedactor:
         for (start, end, own), piece, pair in zip(found, texts, values, strict=True):
             inside = [Mask(a - start, z - start, words, secret) for a, z, words, secret in own]
             made += (
-                _spliced(text, at, start, _between(masks, ends, at, start)),
+                _spliced(text, at, start, between(at, start)),
                 embedded_json.redacted_piece(piece, pair, inside),
             )
             at = end
-        rest = _spliced(text, at, len(text), _between(masks, ends, at, len(text)))
+        rest = _spliced(text, at, len(text), between(at, len(text)))
         return "".join((*made, rest))
 
     def _masks(self, data: bytes, spans: Iterable[Span]) -> list[Mask]:
@@ -251,11 +254,6 @@ class TextRedactor:
 
     def _tag(self, found: bytes, size: int) -> str:
         return hashlib.blake2b(found, key=self._key, digest_size=size).hexdigest()
-
-
-def _between(masks: Sequence[Mask], ends: Sequence[int], start: int, end: int) -> list[Mask]:
-    first = bisect_right(ends, start)
-    return [*takewhile(lambda mask: mask.start < end, masks[first:])]
 
 
 def _spliced(text: str, start: int, end: int, masks: Iterable[Mask]) -> str:

@@ -156,7 +156,7 @@ class Conversations:
     async def asked(self, session: ChatSession, caller: Caller, text: str, key: str) -> MessageTs:
         """On record and begun. Raises Denied, StorageUnavailable, RedactionFailed."""
         with self.placeholders.within(session.place.key):
-            question = self.redactor.redact(text.strip())
+            question = await asyncio.to_thread(self.redactor.redact, text.strip())
         if not question.strip():
             raise Denied(400, "invalid", "text: ask something.")
         try:

@@ -1,5 +1,6 @@
 """A request to a model holds no secret, in any round after the secret was learned."""
 
+import threading
 from collections import Counter
 from collections.abc import Sequence
 
@@ -93,3 +94,18 @@ async def test_a_masked_secret_is_masked_in_each_round(redactor: Counting) -> No
     rounds = await sent(redactor, [stop] * 3, *[[CALL, TELLING, QUESTION]] * 3)
 
     assert all(SECRET not in each for each in rounds)
+
+
+async def test_a_long_question_is_redacted_off_the_loop() -> None:
+    long = "\n".join(f'{{"user": "ann{n}@example.com", "n": {n}}}' for n in range(900))
+    threads: dict[str, int] = {}
+
+    class Noting(TextRedactor):
+        def redact(self, text: str) -> Redacted:
+            threads[text] = threading.get_ident()
+            return super().redact(text)
+
+    (told,) = await sent(Noting([], b"key"), [Signal()], [Message(Role.USER, long), QUESTION])
+
+    assert "example.com" not in told
+    assert threads[long] != threading.get_ident()
