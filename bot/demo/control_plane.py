@@ -117,8 +117,8 @@ async def _take_order(shop: _Shop, request: web.Request) -> web.Response:
         wanted = _Order.model_validate_json(await request.read())
     except ValidationError:
         return web.json_response({"error": "not an order"}, status=400)
-    if not _allowed(request, shop.read_token if wanted.dry_run else shop.token):
-        return _unauthorized()
+    if not is_allowed(request, shop.read_token if wanted.dry_run else shop.token):
+        return unauthorized()
     if not key or wanted.product != request.match_info["product"]:
         return web.json_response({"error": "key or product does not fit"}, status=400)
     if wanted.dry_run:
@@ -127,8 +127,8 @@ async def _take_order(shop: _Shop, request: web.Request) -> web.Response:
 
 
 async def _became(shop: _Shop, request: web.Request) -> web.Response:
-    if not _allowed(request, shop.token):
-        return _unauthorized()
+    if not is_allowed(request, shop.token):
+        return unauthorized()
     answer = shop.answers.get(request.query.get("idempotency_key", ""))
     if answer is None:
         return web.json_response({"state": "not_received"}, status=404)
@@ -136,21 +136,21 @@ async def _became(shop: _Shop, request: web.Request) -> web.Response:
 
 
 async def _info(shop: _Shop, request: web.Request) -> web.Response:
-    if not _allowed(request, shop.read_token):
-        return _unauthorized()
+    if not is_allowed(request, shop.read_token):
+        return unauthorized()
     return web.json_response(shop.info(request.match_info["product"]))
 
 
 async def _targets(shop: _Shop, request: web.Request) -> web.Response:
-    if not _allowed(request, shop.read_token):
-        return _unauthorized()
+    if not is_allowed(request, shop.read_token):
+        return unauthorized()
     return web.json_response({"objects": [*shop.targets(request.match_info["product"])]})
 
 
-def _unauthorized() -> web.Response:
+def unauthorized() -> web.Response:
     return web.json_response({"error": "unauthorized"}, status=401)
 
 
-def _allowed(request: web.Request, token: str) -> bool:
+def is_allowed(request: web.Request, token: str) -> bool:
     given = request.headers.get("Authorization", "")
     return hmac.compare_digest(given.encode(), f"Bearer {token}".encode())

@@ -18,8 +18,9 @@ from bot.app.build import Base
 from bot.app.start import Service, serving
 from bot.app.stores import open_redactor
 from bot.demo.alert import SCRIPT, alert_script
-from bot.demo.on_call import ROTA_PATH, create_on_call
 from bot.demo.setup import (
+    ROTA_PATH,
+    create_on_call,
     demo_control_plane,
     demo_incidents,
     demo_settings,

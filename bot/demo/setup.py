@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib import resources
 from pathlib import Path
@@ -13,12 +13,12 @@ from adapters.observe.cursor import UnsealedCodec
 from adapters.recorded.simulator.incidents import RecordedIncidents
 from adapters.recorded.simulator.topology import SERVICES
 from bot.app.backend_selection import SystemClock
-from bot.demo.control_plane import create_control_plane
-from bot.demo.on_call import ROTA_PATH
+from bot.demo.control_plane import create_control_plane, is_allowed, unauthorized
 from bot.settings.environment import environment
 from bot.settings.model import Settings
 from bot.settings.reading import parse
 
+ROTA_PATH = "/on-call"
 _ONLY_TO_ACT = (
     "KORTEX_DEMO_APP_TOKEN",
     "KORTEX_DEMO_SIGNING_SECRET",
@@ -83,6 +83,22 @@ def demo_control_plane(
 def demo_incidents() -> RecordedIncidents:
     """What has happened in the demo's shop, as of now."""
     return RecordedIncidents(SystemClock(), UnsealedCodec())
+
+
+def create_on_call(token: str, emails: Sequence[str]) -> web.Application:
+    """An on-call rota that names the same people all day: `GET /on-call` → `{"people": [{"email": …}]}`.
+
+    It shows what `[roles.NAME.oncall]` reads: a JSON answer with e-mail addresses in it, for a token.
+    """
+
+    async def now(request: web.Request) -> web.Response:
+        if not is_allowed(request, token):
+            return unauthorized()
+        return web.json_response({"people": [{"email": email} for email in emails]})
+
+    app = web.Application()
+    app.router.add_get(ROTA_PATH, now)
+    return app
 
 
 @asynccontextmanager

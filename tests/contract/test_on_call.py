@@ -21,7 +21,7 @@ from adapters.on_call.json_endpoint import JsonOnCall
 from adapters.on_call.pagerduty import PagerDutyOnCall
 from adapters.on_call.port import MAX_PEOPLE, OnCall, steps, texts_at
 from bot.app.live_config import role_members
-from bot.demo.on_call import ROTA_PATH, create_on_call
+from bot.demo.setup import ROTA_PATH, create_on_call
 from bot.settings.model import Settings
 from tests.fixtures_http import Handler, serving
 

@@ -14,7 +14,6 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from bot.demo.workspace.person_api import PersonApi, ProviderChoice, person_errors
-from bot.demo.workspace.response_urls import ResponseUrls
 from bot.demo.workspace.state import Workspace
 from bot.demo.workspace.web_api import SimulatedWebApi
 from bot.page.files import PageFiles
@@ -46,7 +45,6 @@ def create_app(
     api.add_to(app.router)
     workspace.files.add_to(app.router)
     app.router.add_get("/link/", workspace.sockets.serve)
-    app.router.add_post("/actions/{key}", ResponseUrls(workspace).handle)
     for each in api.workspaces:
         app.cleanup_ctx.append(_deliveries(each))
         app.on_shutdown.append(_close(each))
@@ -75,7 +73,7 @@ def _is_own(request: web.Request) -> bool:
 
 
 def _learn_origin(workspace: Workspace) -> Middleware:
-    """Response URLs point at the address the app was first reached at."""
+    """Links to files point at the address the app was last reached at."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from bot.demo.workspace.arguments import Arguments
 from bot.demo.workspace.block_rules import check_blocks
 from bot.demo.workspace.errors import SlackRefused
-from bot.demo.workspace.json_access import JsonObject
+from bot.demo.workspace.json_access import JsonObject, objects_at
 from bot.demo.workspace.typed_text import escape
 
 # https://docs.slack.dev/reference/methods/chat.postMessage ("Truncating content"): Slack cuts
@@ -18,7 +18,6 @@ MAX_POST_CHARS = 40_000
 # escaping: https://gitlab.com/gitlab-org/gitlab/-/merge_requests/258898
 MAX_UPDATE_BYTES = 4_000
 MAX_MARKDOWN_CHARS = 12_000  # https://docs.slack.dev/reference/methods/chat.postMessage
-MAX_ATTACHMENTS = 100  # same page, too_many_attachments
 MAX_METADATA_BYTES = 16_000  # https://docs.slack.dev/messaging/message-metadata
 NO_PREVIEW = "This content can't be displayed."
 
@@ -29,25 +28,20 @@ class Content:
 
     text: str | None
     blocks: tuple[JsonObject, ...] | None
-    attachments: tuple[JsonObject, ...] | None
 
     @property
     def is_empty(self) -> bool:
-        return not (self.text or self.blocks or self.attachments)
+        return not (self.text or self.blocks)
 
 
 def read_content(arguments: Arguments) -> Content:
     """Raises SlackRefused with Slack's code for the problem."""
     if arguments.given("markdown_text"):
         return _from_markdown(arguments)
-    blocks = _objects(arguments, "blocks", "invalid_blocks_format")
-    attachments = _objects(arguments, "attachments", "invalid_attachments")
+    blocks = _blocks(arguments)
     if blocks:
         check_blocks(blocks, "message")
-    if attachments and len(attachments) > MAX_ATTACHMENTS:
-        raise SlackRefused("too_many_attachments")
-    text = arguments.text("text") if arguments.given("text") else None
-    return Content(text, blocks, attachments)
+    return Content(arguments.text("text") if arguments.given("text") else None, blocks)
 
 
 def read_answer(body: JsonObject) -> Content:
@@ -64,19 +58,17 @@ def _from_markdown(arguments: Arguments) -> Content:
     text = arguments.text("markdown_text")
     if len(text) > MAX_MARKDOWN_CHARS:
         raise SlackRefused("msg_too_long")
-    return Content(text, ({"type": "markdown", "text": text},) if text else (), None)
+    return Content(text, ({"type": "markdown", "text": text},) if text else ())
 
 
-def _objects(arguments: Arguments, name: str, refusal: str) -> tuple[JsonObject, ...] | None:
-    if not arguments.given(name):
+def _blocks(arguments: Arguments) -> tuple[JsonObject, ...] | None:
+    if not arguments.given("blocks"):
         return None
-    value = arguments.json(name)
-    if not isinstance(value, list):
-        raise SlackRefused(refusal)
-    objects = tuple(item for item in value if isinstance(item, dict))
-    if len(objects) != len(value):
-        raise SlackRefused(refusal)
-    return objects
+    value = arguments.json("blocks")
+    objects = objects_at({"blocks": value}, "blocks")
+    if not isinstance(value, list) or len(objects) != len(value):
+        raise SlackRefused("invalid_blocks_format")
+    return tuple(objects)
 
 
 def check_post_length(content: Content) -> None:

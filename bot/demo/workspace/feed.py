@@ -11,7 +11,7 @@ from bot.demo.workspace.json_access import JsonObject
 T = TypeVar("T")
 
 ChangeKind = Literal[
-    "message", "edit", "delete", "ephemeral", "ephemeral_gone", "view", "view_closed", "channel",
+    "message", "edit", "delete", "ephemeral", "view", "view_closed", "channel",
     "home", "session",
 ]  # fmt: skip
 

@@ -69,10 +69,6 @@ class Posting:
                 Change("ephemeral", body, ephemeral.message.channel, user=ephemeral.user)
             )
 
-    def unwhisper(self, channel: str, ts: str) -> None:
-        if gone := self.timeline.unwhisper(channel, ts):
-            self.feed.publish(Change("ephemeral_gone", {"ts": ts}, channel, user=gone.user))
-
     def show_answer(self, body: JsonObject, user: str, channel: str, thread_ts: str | None) -> None:
         """Show an answer to the one who acted, or to the channel if it says `in_channel`.
 

@@ -13,7 +13,6 @@ from bot.demo.workspace.errors import CannotDoThat, SlackRefused
 from bot.demo.workspace.feed import Change, Feed
 from bot.demo.workspace.files import Files, Upload
 from bot.demo.workspace.identity import AppIdentity, Timestamps, opaque
-from bot.demo.workspace.interaction_handles import InteractionHandles
 from bot.demo.workspace.json_access import JsonObject, object_at, objects_at, text_at
 from bot.demo.workspace.modals import Modals
 from bot.demo.workspace.people import Channel, Roster, User
@@ -23,6 +22,7 @@ from bot.demo.workspace.socket_mode import SocketModeHub
 from bot.demo.workspace.stored_messages import Message, interactive_elements
 from bot.demo.workspace.streams import Streams
 from bot.demo.workspace.timeline import Timeline
+from bot.demo.workspace.triggers import Triggers
 from bot.demo.workspace.typed_text import as_rich_text, as_sent
 
 T = TypeVar("T")
@@ -78,7 +78,7 @@ class Workspace:
         self.calls: deque[ApiCall] = deque(maxlen=MAX_CALLS_KEPT)
         self.sockets = SocketModeHub(self.app.app_id, self.feed.notify)
         self.door = self.setup.door
-        self.handles = InteractionHandles(self.setup.clocks.monotonic)
+        self.triggers = Triggers(self.setup.clocks.monotonic)
         self.modals = Modals(self.app)
         self.outbox = EventQueue(self.setup.delivery, self.sockets, self.feed.notify)
         self.posting = Posting(
@@ -194,8 +194,7 @@ class Workspace:
             is_ephemeral=ephemeral is not None,
             chosen=chosen or {},
         )
-        path = self.handles.response_url(user, channel, message_ts, shown.thread_ts)
-        return await self._interact(user, payload | {"response_url": self.origin + path})
+        return await self._interact(user, payload)
 
     def _channel_of(self, ts: str) -> str:
         for channel in self.roster.channels:
@@ -264,8 +263,7 @@ class Workspace:
             raise CannotDoThat(f"{name} is not a valid command")
         escaped = as_sent(text, self.roster.users.values())
         form = interactions.slash_command(self.app, person, place, name, escaped)
-        form["response_url"] = self.origin + self.handles.response_url(user, channel)
-        form["trigger_id"] = self.handles.trigger(user)
+        form["trigger_id"] = self.triggers.issue(user)
         ack = await self.outbox.request("slash_commands", form)
         if ack.ok and ack.body:
             with suppress(SlackRefused):  # Slack shows nothing when it cannot read the answer
@@ -296,7 +294,7 @@ class Workspace:
         self.posting.emit("agent_session_stopped", event, place.id, person)
 
     async def _interact(self, user: str, payload: JsonObject) -> Ack:
-        payload["trigger_id"] = self.handles.trigger(user)
+        payload["trigger_id"] = self.triggers.issue(user)
         return await self.outbox.request("interactive", payload)
 
     def _own_view(self, user: str, view_id: str) -> JsonObject:

@@ -19,7 +19,6 @@ class Message:
     text: str
     thread_ts: str | None = None
     blocks: tuple[JsonObject, ...] = ()
-    attachments: tuple[JsonObject, ...] = ()
     files: tuple[JsonObject, ...] = ()
     metadata: JsonObject | None = None
     bot_id: str = ""
@@ -50,8 +49,6 @@ class Message:
             message |= {"bot_id": self.bot_id, "app_id": self.app_id}
         if self.blocks:
             message["blocks"] = list[JsonValue](self.blocks)
-        if self.attachments:
-            message["attachments"] = list[JsonValue](self.attachments)
         if self.edited_ts:
             message["edited"] = {"user": self.user, "ts": self.edited_ts}
         if self.thread_ts:

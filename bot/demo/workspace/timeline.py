@@ -78,8 +78,5 @@ class Timeline:
     def ephemeral(self, channel: str, ts: str) -> Ephemeral | None:
         return self._ephemerals.get((channel, ts))
 
-    def unwhisper(self, channel: str, ts: str) -> Ephemeral | None:
-        return self._ephemerals.pop((channel, ts), None)
-
     def ephemerals(self, user: str) -> Sequence[Ephemeral]:
         return tuple(e for e in self._ephemerals.values() if e.user == user)

@@ -215,7 +215,7 @@ function onChange(change) {
     if (kind === "message") { state.unread.add(channel); drawSide(); }
     if (channel !== state.channel) return undefined;
   }
-  if (kind === "delete" || kind === "ephemeral_gone") state.messages.delete(body.ts);
+  if (kind === "delete") state.messages.delete(body.ts);
   else state.messages.set(body.ts, body);
   const isMention = kind === "message" && !body.thread_ts && (body.text ?? "").includes(`<@${state.bot}>`);
   if (isMention) openThread(body.ts, body.user === state.user);

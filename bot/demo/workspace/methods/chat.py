@@ -22,7 +22,7 @@ def post_message(workspace: Workspace, arguments: Arguments) -> JsonObject:
     message = workspace.posting.bot_message(
         channel.id, said.text or content.NO_PREVIEW, said.blocks or (), thread_ts or None
     )
-    message = replace(message, attachments=said.attachments or (), metadata=metadata or None)
+    message = replace(message, metadata=metadata or None)
     workspace.posting.post(message)
     return {
         "channel": channel.id,
@@ -98,7 +98,6 @@ def _changed(workspace: Workspace, before: Message, said: content.Content) -> Me
         before,
         text=text or content.NO_PREVIEW,
         blocks=blocks,
-        attachments=before.attachments if said.attachments is None else said.attachments,
         edited_ts=before.edited_ts if text == before.text else workspace.posting.timestamps.next(),
     )
 

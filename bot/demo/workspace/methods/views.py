@@ -24,7 +24,7 @@ def _view(arguments: Arguments, kind: Literal["modal", "home"]) -> JsonObject:
 def open_view(workspace: Workspace, arguments: Arguments) -> JsonObject:
     view = _view(arguments, "modal")
     trigger = arguments.text("trigger_id") or arguments.text("interactivity_pointer")
-    user = workspace.handles.spend_trigger(trigger)
+    user = workspace.triggers.spend(trigger)
     shown = workspace.modals.open(user, view)
     workspace.feed.publish(Change("view", shown, user=user))
     return {"view": shown}
@@ -34,7 +34,7 @@ def push_view(workspace: Workspace, arguments: Arguments) -> JsonObject:
     """views.push: on top of a modal that is open, three deep at most."""
     view = _view(arguments, "modal")
     trigger = arguments.text("trigger_id") or arguments.text("interactivity_pointer")
-    user = workspace.handles.spend_trigger(trigger)
+    user = workspace.triggers.spend(trigger)
     below = workspace.modals.of(user)
     if not below:
         raise SlackRefused("not_found")
