@@ -14,9 +14,9 @@ HERE   := "not backends and not benchmark and not deploy and not model and not u
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-# Whoever asked for it by this name is told what comes next; what only needs it goes on by itself.
+# Only `make setup` itself prints the next step, not the targets that need it.
 NEXT := Next: . $(BIN)/activate, then kortex init (README.md, docs/first-hour.md); make demo needs no configuration.
-setup: $(VENV)/.runtime ## prepare .venv from the hashed lock
+setup: $(VENV)/.runtime ## prepare .venv from the hashed lock; setup-EXTRA adds an extra: mcp charts otel oidc workspaces nats aws
 	@$(if $(filter setup,$(MAKECMDGOALS)),echo "Ready. $(NEXT)",:)
 
 $(VENV)/.runtime: requirements/runtime.lock requirements/build.lock pyproject.toml
@@ -27,7 +27,7 @@ $(VENV)/.runtime: requirements/runtime.lock requirements/build.lock pyproject.to
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-setup-dev: $(VENV)/.dev ## the same with what the tests need
+setup-dev: $(VENV)/.dev ## prepare .venv with the test tools too
 
 $(VENV)/.dev: $(VENV)/.runtime requirements/dev.lock
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.lock
@@ -41,15 +41,15 @@ NEXT_oidc       := set [oidc] issuer and audience in kortex.toml (docs/api.md)
 NEXT_nats       := set [audit] events_nats in kortex.toml (docs/audit.md)
 NEXT_aws        := set [llm.providers.bedrock] region, or kind = "cloudwatch", in kortex.toml (docs/backend-kinds.md)
 NEXT_workspaces := set [slack] client_id, client_secret and token_keys in kortex.toml (docs/workspaces.md)
-$(addprefix setup-,$(EXTRAS)): setup-%: setup ## (mcp, charts, otel, oidc, workspaces, nats, aws) the same with that extra
+$(addprefix setup-,$(EXTRAS)): setup-%: setup
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/$*.lock
-	@echo "Ready: kortex[$*]. Next: $(NEXT_$*), then start \`kortex run\` anew."
+	@echo 'Ready: kortex[$*]. Next: $(NEXT_$*), then restart `kortex run`.'
 
 demo: setup ## start Kortex on a recorded incident and print its URL
 	@$(BIN)/kortex demo $(ARGS)
 
 # What is compiled while types are checked need not be compiled by every worker.
-test: setup-dev ## everything that must hold
+test: setup-dev ## all checks: format, lint, types, layers, docs, tests
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint types layers bytecode docs
 	@$(MAKE) --no-print-directory unit
 
@@ -73,7 +73,7 @@ docs: setup-dev ## build the documentation as a site in build/docs/site; a broke
 	@cp docs/zensical.toml build/docs
 	cd build/docs && $(CURDIR)/$(BIN)/zensical build --strict
 
-reference: setup-dev ## write the generated pages of docs/reference again
+reference: setup-dev ## write the generated pages of docs/reference
 	$(BIN)/python -m tests.reference
 
 # Tests of the operator's page look at it in a browser.
@@ -83,7 +83,7 @@ browser:
 unit: setup-dev browser
 	PYTHONDONTWRITEBYTECODE= $(PYTEST) -n 4 --dist worksteal -m $(HERE)
 
-fuzz: setup-dev ## property tests with new examples, a thousand each (minutes; a find is printed with its example)
+fuzz: setup-dev ## property tests with a thousand new examples each (minutes; a failure prints its example)
 	PYTHONDONTWRITEBYTECODE= $(PYTEST) -n 4 --dist worksteal -q --hypothesis-profile fuzz -m $(HERE) $(addprefix tests/,$(shell cd tests && grep -rl '@given' .))
 
 # Other people's MCP servers: into a folder of their own, never into the locks.
@@ -134,38 +134,38 @@ $(LOWEST)/.done: pyproject.toml requirements/dev.lock Makefile
 	  $$($(LOWEST)/venv/bin/python -c 'import re, sys, tomllib; stated = tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]; print(*(re.sub(r">=([0-9.]+).*", r"==\1", each) for each in stated if re.split("[>=\\[]", each)[0] in sys.argv[1:]))' $(LOWEST_OF))
 	@touch $@
 
-test-lowest: $(LOWEST)/.done ## the tests of addresses and connections with the lowest versions of the network stack that we allow
+test-lowest: $(LOWEST)/.done ## the tests of addresses and connections with the lowest allowed versions of the network stack
 	PYTHONDONTWRITEBYTECODE= $(LOWEST)/venv/bin/python -m pytest -q -p no:randomly $(LOWEST_TESTS)
 
-evals: setup ## ask the recorded incidents of EVALS=<folder> and print how often it was right (ARGS="--variants all")
-	@test -n "$(EVALS)" || { echo "Say where the packs are: make evals EVALS=<folder of packs, unpacked or .tar.xz>"; exit 2; }
+evals: setup ## score the answers to the recorded incidents of EVALS=<folder> (ARGS="--variants all")
+	@test -n "$(EVALS)" || { echo "Name the packs: make evals EVALS=<folder of packs, or a .tar.xz>"; exit 2; }
 	@$(BIN)/kortex eval "$(EVALS)" --jobs $$(nproc) $(ARGS)
 
-test-upgrade: setup-dev ## build the last release, upgrade a PostgreSQL under its running turns, and take them over
+test-upgrade: setup-dev ## upgrade the last release's PostgreSQL during its turns, and continue them
 	$(PYTEST) -m upgrade -s -p no:randomly tests/upgrade
 
 soak: setup-dev ## three replicas on PostgreSQL, killed, frozen and cut off for 200 questions (ARGS="--questions 60 --seed 7")
 	@$(BIN)/python -m tests.soak $(ARGS)
 
-mutants: setup-dev ## break copies of the source and see that the tests notice (minutes)
+mutants: setup-dev ## break copies of the source and check that a test fails (minutes)
 	$(BIN)/python -m tests.mutants
 
-coverage: setup-dev browser ## what the tests run of the product, with branches; the report names what they do not
+coverage: setup-dev browser ## branch coverage of the tests
 	PYTHONDONTWRITEBYTECODE= $(PYTEST) -n 4 --dist worksteal -m $(HERE) --cov --cov-report=term
 
 bench: setup-dev ## the benchmarks, with their baselines in the same run
 	$(PYTEST) -m benchmark -p no:randomly -s --timeout 900 tests/benchmarks
 
-screenshots: setup-dev browser ## take the pictures of docs/images anew; look at them
+screenshots: setup-dev browser ## take the pictures of docs/images again; look at them
 	@fc-list | grep -qi emoji || apt-get install -y -qq --no-install-recommends fonts-noto-color-emoji
 	$(BIN)/python -m tests.screenshots
 
-format: setup-dev ## rewrite to the house format
+format: setup-dev ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 COMPILE := uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-strip-extras
-lock: ## resolve the locks anew (needs uv)
+lock: ## resolve the locks again (needs uv)
 	$(COMPILE) pyproject.toml -o requirements/runtime.lock
 	for extra in $(EXTRAS); do $(COMPILE) --extra $$extra pyproject.toml -c requirements/runtime.lock -o requirements/$$extra.lock || exit 1; done
 	$(COMPILE) --group dev pyproject.toml -c requirements/runtime.lock -o requirements/dev.lock
@@ -193,7 +193,7 @@ $(DEPLOY_TOOLS)/.done: Makefile
 	  trixie $(DEPLOY_TOOLS)/debian $(ARCHIVE)
 	@touch $@
 
-deploy-check: setup-dev $(DEPLOY_TOOLS)/.done ## hold the Dockerfile, compose.yaml, chart and systemd unit to who reads them (Debian, root)
+deploy-check: setup-dev $(DEPLOY_TOOLS)/.done ## check the Dockerfile, compose.yaml, chart and systemd unit with their own tools (Debian, root)
 	$(PYTEST) -m deploy -p no:randomly tests/deploy
 
 # The image's own Dockerfile on Debian's packages: needs no daemon and no registry.
@@ -202,7 +202,7 @@ image-check: setup-dev ## build the container image with buildah and run it conf
 	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends buildah podman runc mmdebstrap; }
 	$(PYTEST) -m deploy -s -p no:randomly tests/image
 
-alerts-check: ## hold deploy/alerts.yaml to promtool and to its unit tests (Debian, root)
+alerts-check: ## check deploy/alerts.yaml with promtool and its unit tests (Debian, root)
 	@command -v promtool >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus; }
 	promtool check rules deploy/alerts.yaml
 	promtool test rules deploy/alerts.test.yaml

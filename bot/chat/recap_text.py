@@ -34,7 +34,8 @@ _LEADING = re.compile(r"^[\s#>*_-]+")
 _OWN: Final = (
     "So far in this thread",
     "The threads here in which I was asked",
-    "I got no question",
+    "No one asked me a question",
+    "Draft from the records",
 )
 _OWN_NAME: Final = "kortex"  # as the lines of the bot begin
 _HANDLED: Final = frozenset({ProposalState.SUCCEEDED, ProposalState.FAILED, ProposalState.UNKNOWN})
@@ -82,9 +83,9 @@ def thread_digest(part: ChannelPart, asked_by: str) -> str:
             "\n**Known so far** (from earlier answers; nothing was checked again)",
             *(_known(part) or ["- no question has been answered here yet"]),
             "\n**What is open**",
-            *(_open(part, asked_by) or ["- nothing that I know of"]),
+            *(_open(part, asked_by) or ["- nothing in my records"]),
             "\n**Who said and did what**",
-            *(_cut([line for _, line in events]) or ["- nothing that I can see"]),
+            *(_cut([line for _, line in events]) or ["- no messages"]),
         )
     )
 
@@ -92,7 +93,7 @@ def thread_digest(part: ChannelPart, asked_by: str) -> str:
 def channel_digest(parts: Sequence[ChannelPart], hours: int, total: int) -> str:
     """Of the `total` threads of a channel in which I was asked lately, these."""
     if not parts:
-        return f"I got no question in this channel in the last {hours} hours."
+        return f"No one asked me a question in this channel in the last {hours} hours."
     some = f"{len(parts)} of {total}, those with proposals first; " if total > len(parts) else ""
     lines = [f"**The threads here in which I was asked, last {hours} hours** ({some}times are UTC)"]
     for part in parts:
@@ -195,7 +196,7 @@ def _marked(head: str) -> str:
 def _open(part: ChannelPart, asked_by: str) -> list[str]:
     lines = [
         f"- {_clock(row.created_at, _link(part, row.card_ts))} {inert(named(row), QUOTED)} waits "
-        "for a decision until {row.expires_at.astimezone(UTC):%H:%M}"
+        f"for a decision until {row.expires_at.astimezone(UTC):%H:%M}"
         for row in part.proposals
         if row.state is ProposalState.PENDING and row.expires_at > part.now
     ]

@@ -190,7 +190,7 @@ def _print_summary(summary: Summary, witnesses: int, *, as_json: bool) -> None:
         return
     print(f"ok    {summary.rows} rows, head {summary.head[:16]}")
     if summary.erased:
-        print(f"      {summary.erased} erased: their content is gone, their place is proven")
+        print(f"      {summary.erased} rows erased: only their content is gone")
     if summary.sealed:
         print(
             f"      rows 1 to {summary.sealed} were sealed later by a holder of the key (row {summary.sealed + 1} records the person and the reason)"
@@ -204,6 +204,6 @@ def _print_summary(summary: Summary, witnesses: int, *, as_json: bool) -> None:
         )
     if not witnesses:
         print(
-            "      no --checkpoint from outside this database was given, so a cut tail could go "
+            "      without --checkpoint, kept outside this database, missing newest rows would go "
             "unnoticed"
         )

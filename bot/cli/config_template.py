@@ -162,7 +162,7 @@ def _llm(provider: str) -> str:
     why = (
         "when no model answers, triage does"
         if provider in MODELS
-        else "no model; what follows is one"
+        else "no model; uncomment the lines below to use one"
     )
     return f"""\
 [llm]
@@ -204,8 +204,7 @@ match = "incident-*"
 products = {_quoted(list(known))}  # the products of this channel, as `kortex check` lists them; none: all
 confirm = ["responder"]
 
-# Nothing can be proposed until [[actions]] are declared: see the example. To try a card from its
-# proposal to its outcome, and send nothing to anybody:
+# Kortex can propose only declared [[actions]]. To try a card, uncomment this one; it sends nothing:
 #
 # [[actions]]
 # name = "rollback-deploy"  # the only action that triage proposes

@@ -71,15 +71,15 @@ async def _demo(port: int | None, host: str | None, signals: Signals) -> int:
 def _tell_port(wanted: int | None, url: str, usual: int) -> None:
     if wanted is None and not url.endswith(f":{usual}"):
         print(
-            f"Port {usual} is in use, perhaps by another demo, so this one has a free port. "
+            f"Port {usual} is in use, perhaps by another demo. This demo uses a free port; "
             "`kortex demo --port N` chooses one."
         )
 
 
 _ALONE = """
-  A local Slack is at {url}: Stop with Ctrl-C; its people, channels and messages are then gone.
-  Its channels, by ID: {channels}
-  No bot is connected yet. In another terminal:
+  A local Slack runs at {url}. Ctrl-C stops it and deletes its messages.
+  Channel IDs: {channels}
+  No bot is connected yet. Run this in another terminal:
 
   export SLACK_BOT_TOKEN={bot}
   export SLACK_APP_TOKEN={app}

@@ -79,10 +79,9 @@ class HeadlessStream:
         """One line per finished tool call."""
         if isinstance(event, ToolProgress) and isinstance(event.event, CallEnded):
             record = event.event.outcome.record
-            mark = "ok" if record.ok else f"failed: {record.message}"
-            summary = event.event.outcome.summary
+            summary = event.event.outcome.summary if record.ok else f"failed: {record.message}"
             self._tell(
-                f"[E{event.evidence}] {record.name.removeprefix('core__')} {summary} ({record.latency_ms} ms) {mark}"
+                f"[E{event.evidence}] {record.name.removeprefix('core__')}: {summary} ({record.latency_ms} ms)"
             )
 
     async def finish(

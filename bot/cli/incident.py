@@ -106,12 +106,12 @@ def _why_not_posted(settings: Settings, dossier: Dossier) -> str:
     if team == HEADLESS:
         return (
             "this session was asked with `kortex ask` or `kortex eval`, so it has no thread. "
-            "Leave --post out"
+            "Leave --post out, or name another session"
         )
     if team == API:
         return (
             "this session was asked over the HTTP API (`kortex chat` or the page), so it has no "
-            "Slack thread. Leave --post out"
+            "Slack thread. Leave --post out, or name another session"
         )
     if not settings.slack.bot_token.get_secret_value():
         return "slack.bot_token is empty, so Slack cannot be reached. Set it, or leave --post out"

@@ -295,7 +295,7 @@ def _on_record(case: WrittenCase, incident: Interval) -> AuditEvent:
 
 def _tell_notes(notes: Sequence[str]) -> None:
     for note in dict.fromkeys(notes):
-        print(f"not all: {note}", file=sys.stderr)
+        print(f"missing: {note}", file=sys.stderr)
 
 
 def _tell_written(folder: Path, gathered: _Gathered) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import secrets
 import shlex
 import sys
@@ -238,9 +239,10 @@ def _keep_key(variables: Path, answers: Answers, env: Mapping[str, str]) -> str:
     try:
         handle = os.open(variables, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        return (
-            f"{variables} already existed and was kept; add {AUDIT_KEY} to it before the first run."
-        )
+        kept = variables.read_text(encoding="utf-8", errors="replace")
+        has_key = re.search(rf"^[^#\n]*\b{AUDIT_KEY}=", kept, re.MULTILINE)
+        missing = "" if has_key else f" Add {AUDIT_KEY} to it before the first run."
+        return f"{variables} already existed and was not changed.{missing}"
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
     return f"{variables} has the key of the audit trail: keep a copy of it elsewhere."

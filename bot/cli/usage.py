@@ -101,7 +101,7 @@ def _print_report(report: BudgetReport, known: Mapping[str, Mapping[str, str]]) 
     of = f" of {_dollars(limit)} ({report.used_pct} %)" if limit else ", no daily limit"
     _out(f"today (UTC)  {_dollars(today.used_usd_micros)}{of}")
     _out(f"projected    {_dollars(report.projected_usd_micros)}")
-    _out(f"held         {_dollars(today.held_usd_micros)}")
+    _out(f"reserved     {_dollars(today.held_usd_micros)}")
     for group, rows in report.by.items():
         _out(f"\nby {group}")
         for row in rows:

@@ -49,7 +49,9 @@ class ProviderStatus:
         """For people, in one line without the name; without `live` nothing is known of its answers."""
         if not self.available:
             return f"not available, {self.reason}"
-        asked = f"asked {_ORDINALS.get(self.turn, f'{self.turn}th')}" if self.turn else "not in use"
+        if not self.turn:
+            return "configured, but not in default_provider or fallback_providers"
+        asked = f"asked {_ORDINALS.get(self.turn, f'{self.turn}th')}"
         trying = ", on trial after failures" if self.circuit == "trying" else ""
         unheard = "configured, not used yet" if live else "configured"
         state = "ready" if self.answered else unheard

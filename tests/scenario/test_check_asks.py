@@ -257,7 +257,7 @@ async def test_control_planes_and_sinks_are_reached_and_receive_nothing(tmp_path
         found = {each.part: each for each in await examine(everything(there, tmp_path))}
 
     assert (found["audit events"].ok, found["otel"].ok) == (True, True)
-    assert found["oidc"].detail == "the issuer answers; keys that can be used: 1"
+    assert found["oidc"].detail == "the issuer answers; 1 usable keys"
     assert "POST /v1/traces" in asked
     assert found["control plane"].detail == "http answers (asked for the state of checkout)"
     assert found[f"actions at {there}"].detail.endswith("nothing sent): rollback")
@@ -418,7 +418,7 @@ async def test_the_port_row_distinguishes_free_ours_and_foreign() -> None:
     assert [each.ok for each in told] == [False, True, True]
     assert "in use by another process" in told[0].detail
     assert "a Kortex answers" in told[1].detail
-    assert told[2].detail.endswith("answers health questions and the API and serves the page")
+    assert told[2].detail.endswith("for health checks, the API, the page")
 
 
 async def _door(port: int, check: Any) -> Finding:

@@ -104,6 +104,24 @@ async def test_the_audit_key_exists_before_the_first_run_and_is_kept(tmp_path: P
     assert variables.read_text() == kept
 
 
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        ("KORTEX_AUDIT_KEY=a\n", "was not changed.\n"),
+        ("export KORTEX_AUDIT_KEY=a\n", "was not changed.\n"),
+        ("# KORTEX_AUDIT_KEY=\n", "Add KORTEX_AUDIT_KEY to it before the first run.\n"),
+        ("", "Add KORTEX_AUDIT_KEY to it before the first run.\n"),
+    ],
+)
+async def test_init_names_the_audit_key_that_an_existing_file_lacks(
+    kept: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "kortex.env").write_text(kept)
+    assert await ran("init", *ALL) == 0
+    assert said in capsys.readouterr().out
+    assert (tmp_path / "kortex.env").read_text() == kept
+
+
 async def test_init_overwrites_nothing_without_force(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

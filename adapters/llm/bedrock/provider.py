@@ -56,10 +56,7 @@ class Bedrock(HostedProvider):
         if self.url is None:
             return super().unavailable_reason
         if not self._is_set_up:
-            return (
-                "neither api_key, nor access_key_id and secret_access_key, nor a region or profile "
-                "for AWS's usual credentials is configured"
-            )
+            return "no api_key, access key, region or profile is configured"
         return self._credentials.problem
 
     def secrets(self) -> Sequence[str]:

@@ -88,7 +88,7 @@ async def take_metrics(
     found = await asked(lambda: metrics.discover(products, interval), "metrics", taken)
     if found is None:
         return taken
-    taken.notes += [f"metrics: none are of {product}" for product in found.without]
+    taken.notes += [f"metrics: none of {product}" for product in found.without]
     left = _by_meaning(found)
     samples = 0
     while left and samples < MOST_SAMPLES and len(taken.rows) < MOST_SERIES:

@@ -185,27 +185,27 @@ async def check_issuer(asked: Asked) -> Sequence[Finding]:
         usable = await make_tokens(oidc).fetch()
     except (ConfigurationError, AdapterError) as error:
         return [failed("oidc", error)]
-    return [Finding("oidc", usable > 0, f"the issuer answers; keys that can be used: {usable}")]
+    return [Finding("oidc", usable > 0, f"the issuer answers; {usable} usable keys")]
 
 
 async def check_door(asked: Asked) -> Sequence[Finding]:
     """Kortex' own port is free, or a Kortex answers there; and which secrets open which endpoints."""
     http = asked.of.settings.http
     takes = [name for name in type(http).model_fields if _is_set(getattr(http, name))]
-    page = " and serves the page" if asked.of.settings.page.enabled else ""
-    opens = f", and the routes of {', '.join(takes)}" if takes else ""
-    words = f"answers health questions and the API{page}{opens}"
+    page = ", the page" if asked.of.settings.page.enabled else ""
+    opens = f"; tokens set: {', '.join(takes)}" if takes else ""
+    words = f"for health checks, the API{page}{opens}"
     try:
         server = await asyncio.get_running_loop().create_server(
             asyncio.Protocol, http.host, http.port
         )
     except OSError as error:
         if error.errno == errno.EADDRINUSE and await _is_kortex(http):
-            return [Finding("http", True, f"a Kortex answers at port {http.port}; {words}")]
+            return [Finding("http", True, f"a Kortex answers at port {http.port}, {words}")]
         return [Finding("http", False, bind_problem(error, http.host, http.port))]
     server.close()
     free = f"port {http.port} of {http.host} is free" if http.port else "any free port"
-    return [Finding("http", True, f"{free}; {words}")]
+    return [Finding("http", True, f"{free}, {words}")]
 
 
 def _is_set(value: object) -> bool:

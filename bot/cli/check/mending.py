@@ -7,13 +7,13 @@ from typing import Final
 from adapters.fault import Fault, fault_of
 
 _SENTENCES: Final[Mapping[Fault, str]] = {
-    Fault.NAME: "Correct the host in {address}: its name does not resolve here (getent hosts NAME).",
+    Fault.NAME: "This machine cannot resolve the host name (try getent hosts NAME). Correct it in {address}.",
     Fault.CLOSED: "Connection refused. Start the server, or correct host and port in {address}.",
-    Fault.CUT: "Check the network between this machine and {address}, http against https in it, and "
-    "a proxy if it needs one.",
-    Fault.SILENT: "No answer. Check for a firewall, a proxy or a stuck server between here and {address}.",
-    Fault.TLS: "TLS failed. Compare http or https and the host in {address} with the "
-    "certificate; for a private CA {trust}.",
+    Fault.CUT: "Check the network to {address}, whether it must be http or https, and whether it "
+    "needs a proxy.",
+    Fault.SILENT: "No answer. Check the server of {address}, and any firewall or proxy on the way to it.",
+    Fault.TLS: "TLS failed. Check https and the host name in {address} against the certificate. "
+    "For a private CA, {trust}.",
     Fault.CREDENTIAL: "The server rejects the credential. Put the current one into {credential}.",
     Fault.RIGHT: "The server denies access to {credential}: {right}.",
     Fault.ABSENT: "The server answers 'not found'. Correct path and name in {address}.",

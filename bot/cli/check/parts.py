@@ -172,7 +172,7 @@ PARTS: Final = (
     ),
     Part(
         "workspaces",
-        "Install the app there again at /slack/install; for an unreadable token put its key back into "
+        "Install the app there again at /slack/install. For an unreadable token, put its key back into "
         "slack.token_keys.",
         ask=check_workspaces,
     ),
@@ -219,10 +219,10 @@ PARTS: Final = (
     ),
     Part(
         "observe",
-        "Check url and token of that table below [observe], "
-        f"{_REACH}. If it gives a reason, follow that. If nothing matches, name your label in [observe] product_labels.",
+        "Check url and token of that [observe.*] table, "
+        f"{_REACH}. If no product matches, add your label to [observe] product_labels.",
         ask=check_observed,
-        mending=Mending("url of that table below [observe]", "its token"),
+        mending=Mending("url of that [observe.*] table", "its token"),
     ),
     Part(
         "kubernetes",
@@ -272,7 +272,7 @@ PARTS: Final = (
     ),
     Part(
         "oidc",
-        f"Check [oidc] issuer, as the tokens name it, {_REACH}; jwks_url where it has no metadata.",
+        f"Check [oidc] issuer, as the tokens name it, {_REACH}. Set jwks_url if it has no metadata.",
         ask=check_issuer,
         mending=Mending("[oidc] issuer or jwks_url", "[oidc]"),
     ),

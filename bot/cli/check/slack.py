@@ -206,5 +206,8 @@ async def _rule(settings: Settings, rule: AlertRule, api: SlackCalls) -> Finding
 
 def _said(rule: AlertRule, channel: str, products: Sequence[str]) -> str:
     tests = ", ".join(rule.match) or "any labels"
-    about = rule.product or f"the labels' product{' of ' + ', '.join(products) if products else ''}"
+    about = (
+        rule.product
+        or f"the product in its labels{' (' + ', '.join(products) + ')' if products else ''}"
+    )
     return f"{tests} → #{channel}, about {about}"

@@ -36,8 +36,8 @@ from bot.store.database import Database
 from bot.store.engines import CONNECT_TIMEOUT_S
 
 _MEND_BEHIND = (
-    "A running Kortex catches up at some hundred rows a second, and nothing is lost. If the "
-    "number does not fall, see docs/runbook.md#audit-sink-behind."
+    "Nothing is lost: `kortex run` delivers these rows. If the number does not fall while it runs, "
+    "see docs/runbook.md#audit-sink-behind."
 )
 
 # What PostgreSQL answers who wants to come in, in words: libpq has no codes there.
@@ -111,9 +111,9 @@ async def check_audit(settings: Settings, *, readable: bool = True) -> Finding:
     if not keys.keyed:
         weak = "no [audit] key: anyone who can write to the database can forge the trail"
         return Finding("audit", False, weak, configured=False)
-    detail = f"sealed with the key {settings.audit.key_id!r}"
+    detail = f"sealed with key {settings.audit.key_id!r}"
     if not readable:
-        words = f"{detail}; the trail cannot be read: see the row of the database"
+        words = f"{detail}; the trail cannot be read without the database"
         return Finding("audit", False, words, mend="Fix the database first.")
     try:
         found = await verified(settings)
@@ -125,7 +125,7 @@ async def check_audit(settings: Settings, *, readable: bool = True) -> Finding:
     if found.bad is not None:
         what = f"the trail is not valid at row {found.bad.seq}: {found.bad.reason}"
         return Finding("audit", False, f"{what}; see `kortex audit verify`")
-    return Finding("audit", True, f"{detail}; {found.rows} rows are valid")
+    return Finding("audit", True, f"{detail}; {found.rows} rows, all valid")
 
 
 async def check_outlets(asked: Asked) -> Sequence[Finding]:

@@ -74,7 +74,7 @@ async def test_every_series_is_recorded_and_failures_are_named() -> None:
 async def test_product_without_metrics_is_named() -> None:
     taken = await take_metrics(CHECKOUT.metrics, ("checkout", "nobody"), HOUR, 60.0)
 
-    assert taken.notes == ["metrics: none are of nobody"]
+    assert taken.notes == ["metrics: none of nobody"]
 
 
 async def test_lines_spans_and_deploys_have_the_shapes_of_a_case() -> None:

@@ -66,7 +66,7 @@ async def test_an_alert_without_a_role_for_its_tools_is_reported(workspace: Work
 @pytest.mark.parametrize(
     ("rule", "mark", "words"),
     [
-        ({}, "ok", "any labels → #incident-checkout, about the labels' product of checkout"),
+        ({}, "ok", "any labels → #incident-checkout, about the product in its labels (checkout)"),
         ({"match": {"team": "x"}, "product": "checkout"}, "ok", "team → #incident-checkout"),
         ({"product": "ledger"}, "WARNING", "ledger is not a product of #incident-checkout"),
         ({"channel": "C0NOWHERE"}, "FAILED", "C0NOWHERE cannot be read"),

@@ -15,7 +15,10 @@ LEFT_ALONE = ProviderStatus(
         (LEFT_ALONE, "not available, not asked for 12 s (rate limited)"),
         (ProviderStatus("a", True, turn=1, model="m", answered=True), "ready, asked first, m"),
         (ProviderStatus("a", True, turn=4), "configured, not used yet, asked 4th"),
-        (ProviderStatus("a", True), "configured, not used yet, not in use"),
+        (
+            ProviderStatus("a", True),
+            "configured, but not in default_provider or fallback_providers",
+        ),
         (
             ProviderStatus("a", True, turn=2, circuit="trying", answered=True),
             "ready, asked second, on trial after failures",
