@@ -237,7 +237,7 @@ def test_a_session_deleted_by_retention_is_exported_by_its_id(
 def test_a_persons_content_can_be_erased(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert kortex(config, "erase", "--person", "operator", "--reason", "asked for") == 0
     assert kortex(config, "verify") == 0
-    assert "erased: their content is gone" in capsys.readouterr().out
+    assert "rows erased: only their content is gone" in capsys.readouterr().out
 
 
 def test_an_audit_log_with_a_key_is_not_continued_without_the_key(

@@ -121,7 +121,7 @@ async def test_providers_lists_their_states_with_reasons(ingress: Ingress) -> No
         ProviderStatus("openai", False, "no <key>"),
     ]
     answer = await ask(ingress, "providers")
-    assert "anthropic: configured, not used yet" in answer
+    assert "anthropic: configured, but not in default_provider" in answer
     assert "openai: not available, no &lt;key&gt;" in answer
 
 
