@@ -17,7 +17,7 @@ from dbos import DBOS
 
 from bot.ports.failures import StorageUnavailable
 from bot.store.earlier_work import EarlierWork
-from bot.store.replicas import STOOD_STILL_LEASES, Presence, Replicas
+from bot.store.replicas import Presence, Replicas
 
 log = structlog.get_logger(__name__)
 
@@ -30,6 +30,7 @@ class Lease:
         self._presence = presence
         self._lease_s = lease_s
         self._every_s = lease_s / _BEATS
+        self._kept_s = presence.most_silent_leases * lease_s
         self._beaten_at = self._looked_at = time.monotonic()
 
     async def hold(
@@ -70,7 +71,7 @@ class Lease:
             nonlocal handle
             now = time.monotonic()
             stood_still = now - self._looked_at > 2 * self._every_s
-            if stood_still and now - self._beaten_at > STOOD_STILL_LEASES * self._lease_s:
+            if stood_still and now - self._beaten_at > self._kept_s:
                 overslept()
             self._looked_at = now
             handle = loop.call_later(self._every_s, look)

@@ -66,6 +66,11 @@ class Presence:
         self._timeout_s = timeout_s
         self._own: Database | None = None
 
+    @property
+    def most_silent_leases(self) -> int:
+        """For how many leases a frozen process keeps its work: no longer than one without a lock."""
+        return STOOD_STILL_LEASES if self._database.keeps_sessions else 1
+
     async def beat(self) -> bool:
         """Renew the lease. False when the lock had been let go since the last beat, or never held.
 

@@ -494,7 +494,7 @@ MUTANTS = (
     Mutant(
         "a replica that stood still goes on as if nothing had been",
         "bot/engine/lease.py",
-        "if stood_still and now - self._beaten_at > STOOD_STILL_LEASES * self._lease_s:",
+        "if stood_still and now - self._beaten_at > self._kept_s:",
         "if stood_still and now < self._beaten_at:",
         (f"{_ZOMBIE}test_a_frozen_replica_does_not_touch_the_answer_of_its_successor",),
     ),

@@ -1,6 +1,7 @@
 """The failover of work: whose, how much at once, and its end. The clock is set."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -8,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 import sqlalchemy as sa
 
-from bot.engine.lease import AT_ONCE, DbosRecords, Failover, Left
+from bot.engine.lease import AT_ONCE, DbosRecords, Failover, Lease, Left
 from bot.ports.failures import StorageUnavailable
 from bot.store.columns import Instant
 from bot.store.database import Database
@@ -183,3 +184,27 @@ async def test_unreadable_records_end_no_watch_and_take_nothing(site: Site) -> N
         await survivor.look(())
 
     assert await survivor.lost(["turn:1"]) == ()
+
+
+async def test_a_replica_behind_pgbouncer_drops_its_turns_after_one_lease(
+    postgres_url: str, request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
+    database = await Database.open(f"{postgres_url}&pgbouncer=true")
+    presence = Replicas(database).presence("frozen", timeout_s=5)
+    let_go = asyncio.Event()
+
+    async def nothing() -> None:
+        pass
+
+    held = Lease(presence, 1.0).hold(nothing, let_go.set, nothing)
+    holding = asyncio.create_task(held)
+    await asyncio.sleep(0)
+    time.sleep(1.1)  # noqa: ASYNC251 - the process stands still
+    async with asyncio.timeout(10):
+        await let_go.wait()
+
+    holding.cancel()
+    await asyncio.wait({holding})
+    await presence.close()
+    await database.close()
