@@ -55,11 +55,7 @@ class StoredAlerts:
     async def due(self, limit: int) -> Sequence[str]:
         """Longest waiting first."""
 
-        async def work(connection: AsyncConnection) -> Sequence[str]:
-            found = await connection.execute(DUE, {"most": limit})
-            return list(found.scalars())
-
-        return await self._database.fetch(work)
+        return await self._database.scalars(DUE, {"most": limit})
 
     async def claim(self, thread: str, for_s: float) -> AlertClaim | None:
         """One UPDATE: the winner shows them."""
@@ -136,10 +132,7 @@ class StoredAlerts:
         return await self._database.fetch(work)
 
     async def _update(self, statement: sa.Update) -> None:
-        async def work(connection: AsyncConnection) -> None:
-            await connection.execute(statement)
-
-        await self._database.transact(work)
+        await self._database.execute(statement)
 
 
 def _is_free() -> sa.ColumnElement[bool]:

@@ -60,13 +60,10 @@ class StoredTrail:
         if after is not None:
             statement = statement.where(audit.c.seq > after)
 
-        async def work(connection: AsyncConnection) -> Sequence[ChainRow]:
-            found = await connection.execute(statement)
-            # Rows are already tuples of the same fields; copying millions would take noticeable
-            # time.
-            return cast("Sequence[ChainRow]", found.all())
-
-        return await self._database.fetch(work)
+        found = await self._database.rows(statement)
+        # Rows are already tuples of the same fields; copying millions would take noticeable
+        # time.
+        return cast("Sequence[ChainRow]", found)
 
     async def newest(self) -> ChainRow | None:
         found = await self.last_rows(1)
@@ -101,15 +98,12 @@ class StoredTrail:
     async def checkpoints(self, since: int = 0) -> Sequence[Checkpoint]:
         """Those made here of so many rows or more, oldest first."""
 
-        async def work(connection: AsyncConnection) -> Sequence[Checkpoint]:
-            found = await connection.scalars(
-                sa.select(audit_checkpoints.c.line)
-                .where(audit_checkpoints.c.seq >= since)
-                .order_by(audit_checkpoints.c.seq)
-            )
-            return [each for line in found for each in checkpoints_in(str(line))]
-
-        return await self._database.fetch(work)
+        found = await self._database.scalars(
+            sa.select(audit_checkpoints.c.line)
+            .where(audit_checkpoints.c.seq >= since)
+            .order_by(audit_checkpoints.c.seq)
+        )
+        return [each for line in found for each in checkpoints_in(str(line))]
 
     async def seals(self) -> Sequence[ChainRow]:
         return await self._rows(_ROW.where(_IS_SEAL).order_by(audit.c.seq))
@@ -163,10 +157,7 @@ class StoredTrail:
     async def _rows(
         self, statement: sa.Select[Any], given: Parameters | None = None
     ) -> Sequence[ChainRow]:
-        async def work(connection: AsyncConnection) -> Sequence[ChainRow]:
-            return [ChainRow._make(row) for row in await connection.execute(statement, given)]
-
-        return await self._database.fetch(work)
+        return [ChainRow._make(row) for row in await self._database.rows(statement, given)]
 
 
 _LAST_CHECKPOINT: Final = (

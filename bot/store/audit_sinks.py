@@ -29,19 +29,13 @@ class SinkCursors:
     async def served(self, name: str) -> int:
         """The last row that was delivered; 0 when none was."""
 
-        async def work(connection: AsyncConnection) -> int:
-            found = await connection.scalar(
-                sa.select(audit_sinks.c.seq).where(audit_sinks.c.name == name)
-            )
-            return int(found or 0)
-
-        return await self._database.fetch(work)
+        found = await self._database.scalar(
+            sa.select(audit_sinks.c.seq).where(audit_sinks.c.name == name)
+        )
+        return int(found or 0)
 
     async def is_behind(self, name: str) -> bool:
-        async def work(connection: AsyncConnection) -> bool:
-            return (await connection.execute(_NEWER, {"sink": name})).first() is not None
-
-        return await self._database.fetch(work)
+        return await self._database.first(_NEWER, {"sink": name}) is not None
 
     async def claim(self, name: str, lease_s: float) -> int | None:
         async def work(connection: AsyncConnection) -> int | None:

@@ -121,10 +121,7 @@ class StoredCallers:
             .order_by(caller_tokens.c.created_at.desc(), caller_tokens.c.id)
         )
 
-        async def work(connection: AsyncConnection) -> Sequence[TokenEntry]:
-            return [_entry(row) for row in await connection.execute(statement)]
-
-        return await self._database.fetch(work)
+        return [_entry(row) for row in await self._database.rows(statement)]
 
     async def shown(self, token: str) -> ShownToken | None:
         """The token's caller; None for a revoked, expired or unknown one."""
@@ -135,10 +132,7 @@ class StoredCallers:
             .where(caller_tokens.c.digest == digest, _LIVE)
         )
 
-        async def work(connection: AsyncConnection) -> sa.Row[Any] | None:
-            return (await connection.execute(statement)).first()
-
-        row = await self._database.fetch(work)
+        row = await self._database.first(statement)
         if row is None or not hmac.compare_digest(str(row.digest), digest):
             return None
         if not row.used_lately:
@@ -149,20 +143,14 @@ class StoredCallers:
         """A caller with a live token, or with recent claims of an identity provider."""
         statement = sa.select(callers).where(callers.c.user_id == user, _IS_KNOWN)
 
-        async def work(connection: AsyncConnection) -> KnownCaller | None:
-            row = (await connection.execute(statement)).first()
-            return None if row is None else _caller(row)
-
-        return await self._database.fetch(work)
+        row = await self._database.first(statement)
+        return None if row is None else _caller(row)
 
     async def name(self, user: UserId) -> str:
         """A caller's name, also of a former caller; empty if unknown."""
         statement = sa.select(callers.c.name).where(callers.c.user_id == user)
 
-        async def work(connection: AsyncConnection) -> str:
-            return str(await connection.scalar(statement) or "")
-
-        return await self._database.fetch(work)
+        return str(await self._database.scalar(statement) or "")
 
     async def told_of(self, caller: KnownCaller, until: datetime) -> None:
         """An identity provider vouches for the caller until then; written when that is news."""
@@ -178,14 +166,9 @@ class StoredCallers:
             await self._database.transact(lambda connection: _keep(connection, caller, until))
 
     async def _note_use(self, token_id: str) -> None:
-        async def work(connection: AsyncConnection) -> None:
-            await connection.execute(
-                caller_tokens.update()
-                .where(caller_tokens.c.id == token_id)
-                .values(last_used_at=now())
-            )
-
-        await self._database.transact(work)
+        await self._database.execute(
+            caller_tokens.update().where(caller_tokens.c.id == token_id).values(last_used_at=now())
+        )
 
 
 async def _agree(connection: AsyncConnection, caller: KnownCaller) -> None:

@@ -8,12 +8,11 @@ from functools import cache
 from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.channel import KeptName
 from bot.domain.ids import Place
 from bot.store.database import Database
-from bot.store.dialect import INSERT, insert_into, now
+from bot.store.dialect import INSERT, now
 from bot.store.tables import channel_names as table
 
 
@@ -22,24 +21,20 @@ class StoredNames:
         self._database = database
 
     async def get(self, place: Place) -> KeptName | None:
-        async def work(connection: AsyncConnection) -> KeptName | None:
-            found = await connection.execute(_NAME, {"team": place.team, "channel": place.channel})
-            if (row := found.first()) is None:
-                return None
-            return KeptName(row.name, row.read_at, (row.now - row.read_at).total_seconds())
-
-        return await self._database.fetch(work)
+        row = await self._database.first(_NAME, {"team": place.team, "channel": place.channel})
+        if row is None:
+            return None
+        return KeptName(row.name, row.read_at, (row.now - row.read_at).total_seconds())
 
     async def last_read(self, places: Collection[Place]) -> Mapping[Place, str]:
         """What those were called when they were last read, however long ago: for eyes alone."""
         by_key = {(place.team, place.channel): place for place in places}
         keys = sa.tuple_(table.c.team, table.c.channel)
 
-        async def work(connection: AsyncConnection) -> Mapping[tuple[str, str], str]:
-            found = await connection.execute(sa.select(table).where(keys.in_(list(by_key))))
-            return {(row.team, row.channel): row.name for row in found}
-
-        names = await self._database.fetch(work) if by_key else {}
+        if not by_key:
+            return {}
+        found = await self._database.rows(sa.select(table).where(keys.in_(list(by_key))))
+        names = {(row.team, row.channel): row.name for row in found}
         return {place: names.get((place.team, place.channel), "") for place in places}
 
     async def keep(self, place: Place, name: str, instead_of: KeptName | None) -> bool:
@@ -47,25 +42,19 @@ class StoredNames:
         if instead_of is not None:
             row |= {"was": instead_of.name, "was_read_at": instead_of.written_at}
 
-        async def work(connection: AsyncConnection) -> bool:
-            keeping = _keeping(connection.dialect.name, again=instead_of is not None)
-            return (await connection.execute(keeping, row)).rowcount == 1
-
-        return await self._database.transact(work)
+        keeping = _keeping(self._database.dialect, again=instead_of is not None)
+        return await self._database.execute(keeping, row) == 1
 
     async def forget(self, place: Place) -> None:
-        async def work(connection: AsyncConnection) -> None:
-            insert = insert_into(connection, table).values(
-                team=place.team, channel=place.channel, name="", read_at=now()
+        insert = self._database.insert(table).values(
+            team=place.team, channel=place.channel, name="", read_at=now()
+        )
+        await self._database.execute(
+            insert.on_conflict_do_update(
+                index_elements=["team", "channel"],
+                set_={"name": "", "read_at": insert.excluded.read_at},
             )
-            await connection.execute(
-                insert.on_conflict_do_update(
-                    index_elements=["team", "channel"],
-                    set_={"name": "", "read_at": insert.excluded.read_at},
-                )
-            )
-
-        await self._database.transact(work)
+        )
 
 
 _NAME: Final = sa.select(table.c.name, table.c.read_at, now().label("now")).where(

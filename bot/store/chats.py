@@ -107,11 +107,8 @@ class StoredChats:
                 chat_sessions.c.owner_team == owner.team, chat_sessions.c.owner_user == owner.user
             )
 
-        async def work(connection: AsyncConnection) -> Sequence[ChatSession]:
-            found = await connection.execute(statement)
-            return [replace(_session(row), question=row.question or "") for row in found]
-
-        return await self._database.fetch(work)
+        found = await self._database.rows(statement)
+        return [replace(_session(row), question=row.question or "") for row in found]
 
     async def ask(
         self,
@@ -227,49 +224,34 @@ class StoredChats:
         page = _to_here(statement.subquery())
         short = sa.select(page).where(page.c.before < PAGE_CHARS).order_by(page.c.seq)
 
-        async def work(connection: AsyncConnection) -> Sequence[ChatEvent]:
-            return [_event(row) for row in await connection.execute(short)]
-
-        return await self._database.fetch(work)
+        return [_event(row) for row in await self._database.rows(short)]
 
     async def is_at_work(self, session: ChatSession, ts: str) -> bool:
         turn = turn_of(session.place, MessageTs(ts))
         running = sa.exists().where(turns.c.id == turn, turns.c.ended_at.is_(None))
         waiting = sa.exists().where(tickets.c.id == turn)
 
-        async def work(connection: AsyncConnection) -> bool:
-            return bool(await connection.scalar(sa.select(sa.or_(running, waiting))))
-
-        return await self._database.fetch(work)
+        return bool(await self._database.scalar(sa.select(sa.or_(running, waiting))))
 
     async def is_begun(self, session: ChatSession, ts: str) -> bool:
         """Whether its turn was begun, however long ago."""
         turn = turn_of(session.place, MessageTs(ts))
         statement = sa.select(turns.c.id).where(turns.c.id == turn)
 
-        async def work(connection: AsyncConnection) -> bool:
-            return await connection.scalar(statement) is not None
-
-        return await self._database.fetch(work)
+        return await self._database.scalar(statement) is not None
 
     async def has_question(self, session_id: str, ts: str) -> bool:
         statement = sa.select(chat_messages.c.ts).where(
             chat_messages.c.session_id == session_id, chat_messages.c.ts == ts
         )
 
-        async def work(connection: AsyncConnection) -> bool:
-            return await connection.scalar(statement) is not None
-
-        return await self._database.fetch(work)
+        return await self._database.scalar(statement) is not None
 
     async def _one(self, *conditions: sa.ColumnElement[bool]) -> ChatSession | None:
         statement = sa.select(chat_sessions).where(*conditions)
 
-        async def work(connection: AsyncConnection) -> ChatSession | None:
-            row = (await connection.execute(statement)).first()
-            return None if row is None else _session(row)
-
-        return await self._database.fetch(work)
+        row = await self._database.first(statement)
+        return None if row is None else _session(row)
 
 
 async def _lock(connection: AsyncConnection, session_id: str) -> bool:

@@ -100,10 +100,7 @@ class SubjectRecords:
     async def names(self) -> Collection[str]:
         wanted = (self._turns, sa.select(proposals.c.id).where(self._proposal))
 
-        async def work(connection: AsyncConnection) -> Collection[str]:
-            return {name for each in wanted for name in await connection.scalars(each)}
-
-        return await self._database.fetch(work)
+        return {name for each in wanted for name in await self._database.scalars(each)}
 
     async def user(self) -> tuple[str, Collection[str]]:
         """The person's id, and names that separate the engine's records of others with the same id."""
@@ -116,10 +113,8 @@ class SubjectRecords:
             person.others_turns(),
         )
 
-        async def work(connection: AsyncConnection) -> Collection[str]:
-            return {name for each in others for name in await connection.scalars(each)}
-
-        return person.user, await self._database.fetch(work)
+        names = {name for each in others for name in await self._database.scalars(each)}
+        return person.user, names
 
     async def check_closed(self) -> None:
         """Raises StillOpen."""
@@ -130,12 +125,11 @@ class SubjectRecords:
             sa.select(proposals.c.id).where(self._proposal, proposals.c.state.in_(still)),
         )
 
-        async def work(connection: AsyncConnection) -> Sequence[str]:
-            found = [await connection.scalar(each.limit(1)) for each in under_way]
-            return [each for each in found if each]
-
-        if found := await self._database.fetch(work):
-            raise StillOpen(f"{found[0]} is not over yet. Stop or decide it, or wait until it ends")
+        found = [await self._database.scalar(each.limit(1)) for each in under_way]
+        if still_open := [each for each in found if each]:
+            raise StillOpen(
+                f"{still_open[0]} is not over yet. Stop or decide it, or wait until it ends"
+            )
 
     async def rows(self) -> AsyncIterator[dict[str, JsonValue]]:
         """Every row, with its table, as JSON; without the trail's."""

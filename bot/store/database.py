@@ -13,12 +13,13 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from bot.ports.failures import DatabaseReplaced, StorageUnavailable
 from bot.store.address import POSTGRESQL, addressed, is_behind_pgbouncer
 from bot.store.columns import redact_with
-from bot.store.dialect import ConnectionLost, Work, now, storage_errors
+from bot.store.dialect import INSERT, ConnectionLost, Parameters, Work, now, storage_errors
 from bot.store.engines import (
     POOL_TIMEOUT_S,
     STATEMENT_TIMEOUT_S,
@@ -184,6 +185,45 @@ class Database:
 
         return await self._patient(partial(self._apart, reading))
 
+    async def execute(self, statement: sa.Executable, parameters: Parameters | None = None) -> int:
+        """Run one idempotent statement in a transaction of its own. Returns the rows it changed."""
+
+        async def work(connection: AsyncConnection) -> int:
+            return (await connection.execute(statement, parameters)).rowcount
+
+        return await self.transact(work)
+
+    async def rows(
+        self, statement: sa.Executable, parameters: Parameters | None = None
+    ) -> Sequence[Any]:
+        """The rows (`sa.Row`) of one reading statement."""
+
+        async def work(connection: AsyncConnection) -> Sequence[sa.Row[Any]]:
+            return (await connection.execute(statement, parameters)).all()
+
+        return await self.fetch(work)
+
+    async def first(
+        self, statement: sa.Executable, parameters: Parameters | None = None
+    ) -> sa.Row[Any] | None:
+        """The first row of what a statement finds."""
+        return next(iter(await self.rows(statement, parameters)), None)
+
+    async def scalars(
+        self, statement: sa.Executable, parameters: Parameters | None = None
+    ) -> Sequence[Any]:
+        """The first column of each row."""
+        return [row[0] for row in await self.rows(statement, parameters)]
+
+    async def scalar(self, statement: sa.Executable, parameters: Parameters | None = None) -> Any:
+        """The first column of the first row; None without a row."""
+        row = await self.first(statement, parameters)
+        return None if row is None else row[0]
+
+    def insert(self, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
+        """An INSERT that knows ON CONFLICT on this database."""
+        return INSERT[self.dialect](table)
+
     async def ping(self) -> None:
         """Raises StorageUnavailable unless a statement can be run now."""
 
@@ -194,10 +234,8 @@ class Database:
         await self._apart(ask)
 
     async def now(self) -> datetime:
-        async def ask(connection: AsyncConnection) -> datetime:
-            return (await connection.execute(NOW)).scalar_one()
-
-        return await self.fetch(ask)
+        found: datetime = await self.scalar(NOW)
+        return found
 
     async def schema_head(self) -> str | None:
         """The revision of the tables; None for an empty database."""

@@ -53,16 +53,12 @@ class Dossiers:
     async def find(self, wanted: str) -> SessionId | None:
         """The session of that id, or the newest one of that name."""
 
-        async def work(connection: AsyncConnection) -> str | None:
-            found: str | None = await connection.scalar(
-                sa.select(sessions.c.id)
-                .where(sa.or_(sessions.c.id == wanted, sessions.c.name == wanted))
-                .order_by((sessions.c.id == wanted).desc(), sessions.c.active_at.desc())
-                .limit(1)
-            )
-            return found
-
-        found = await self._database.fetch(work)
+        found = await self._database.scalar(
+            sa.select(sessions.c.id)
+            .where(sa.or_(sessions.c.id == wanted, sessions.c.name == wanted))
+            .order_by((sessions.c.id == wanted).desc(), sessions.c.active_at.desc())
+            .limit(1)
+        )
         return None if found is None else SessionId(found)
 
     async def find_at(self, channel: str, thread_ts: str) -> SessionId | None:
@@ -70,26 +66,19 @@ class Dossiers:
         there.
         """
 
-        async def work(connection: AsyncConnection) -> str | None:
-            found: str | None = await connection.scalar(
-                sa.select(sessions.c.id)
-                .where(sessions.c.channel == channel, sessions.c.thread_ts.in_((thread_ts, "")))
-                .order_by(sessions.c.thread_ts.desc(), sessions.c.active_at.desc())
-                .limit(1)
-            )
-            return found
-
-        found = await self._database.fetch(work)
+        found = await self._database.scalar(
+            sa.select(sessions.c.id)
+            .where(sessions.c.channel == channel, sessions.c.thread_ts.in_((thread_ts, "")))
+            .order_by(sessions.c.thread_ts.desc(), sessions.c.active_at.desc())
+            .limit(1)
+        )
         return None if found is None else SessionId(found)
 
     async def find_chat(self, chat: str) -> SessionId | None:
         """The session of a conversation over HTTP, by the id that its people see."""
 
-        async def work(connection: AsyncConnection) -> sa.Row[Any, Any] | None:
-            chats = sa.select(chat_sessions.c.channel, chat_sessions.c.thread)
-            return (await connection.execute(chats.where(chat_sessions.c.id == chat))).first()
-
-        found = await self._database.fetch(work)
+        chats = sa.select(chat_sessions.c.channel, chat_sessions.c.thread)
+        found = await self._database.first(chats.where(chat_sessions.c.id == chat))
         if found is None:
             return None
         return session_at(Place(API, ChannelId(found.channel), MessageTs(found.thread)))

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store.database import Database
 from bot.store.tickets import HELD, QUEUED, UNDER_WAY, workflow_status
@@ -31,10 +30,7 @@ class EarlierWork:
             mine.application_version.in_(self.versions),
         )
 
-        async def work(connection: AsyncConnection) -> Sequence[str]:
-            return (await connection.scalars(held)).all()
-
-        return await self._database.fetch(work)
+        return await self._database.scalars(held)
 
     async def take(self, workflows: Sequence[str]) -> None:
         """The workflows that were held: they belong to this version from now on."""
@@ -55,11 +51,6 @@ class EarlierWork:
         any_of_it = sa.select(self._workflows.c.workflow_uuid).where(*which).limit(1)
         taken = sa.update(self._workflows).where(*which)
 
-        async def look(connection: AsyncConnection) -> bool:
-            return await connection.scalar(any_of_it) is not None
-
-        async def work(connection: AsyncConnection) -> int:
-            found = await connection.execute(taken.values(application_version=self._version))
-            return found.rowcount
-
-        return await self._database.transact(work) if await self._database.fetch(look) else 0
+        if await self._database.scalar(any_of_it) is None:
+            return 0
+        return await self._database.execute(taken.values(application_version=self._version))

@@ -107,15 +107,12 @@ class StoredFeedback:
         )
         sums = sa.func.sum(answered.c.up), sa.func.sum(answered.c.votes)
 
-        async def work(connection: AsyncConnection) -> Sequence[Judged]:
-            found = await connection.execute(
-                sa.select(answered.c.provider, sa.func.count(), *sums)
-                .group_by(answered.c.provider)
-                .order_by(answered.c.provider)
-            )
-            return [Judged(p, days, int(n), int(u), int(v) - int(u)) for p, n, u, v in found]
-
-        return await self._database.fetch(work)
+        found = await self._database.rows(
+            sa.select(answered.c.provider, sa.func.count(), *sums)
+            .group_by(answered.c.provider)
+            .order_by(answered.c.provider)
+        )
+        return [Judged(p, days, int(n), int(u), int(v) - int(u)) for p, n, u, v in found]
 
     async def reasons(self, limit: int) -> Sequence[Opinion]:
         own = of_team(sessions.c.team, self._scope)
@@ -128,10 +125,7 @@ class StoredFeedback:
         return await self._read(wanted.order_by(*order).limit(_MOST))
 
     async def _read(self, wanted: sa.Select[Any]) -> Sequence[Opinion]:
-        async def work(connection: AsyncConnection) -> Sequence[Opinion]:
-            return [_opinion(row) for row in await connection.execute(wanted)]
-
-        return await self._database.fetch(work)
+        return [_opinion(row) for row in await self._database.rows(wanted)]
 
 
 async def _session_of(connection: AsyncConnection, turn: TurnId) -> str | None:

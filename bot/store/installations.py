@@ -69,11 +69,8 @@ class StoredInstallations:
         return await self._read(sa.select(table).where(_LIVE).order_by(table.c.team))
 
     async def revisions(self) -> Mapping[TeamId, int]:
-        async def work(connection: AsyncConnection) -> Mapping[TeamId, int]:
-            found = await connection.execute(sa.select(table.c.team, table.c.revision).where(_LIVE))
-            return {TeamId(team): revision for team, revision in found}
-
-        return await self._database.fetch(work)
+        found = await self._database.rows(sa.select(table.c.team, table.c.revision).where(_LIVE))
+        return {TeamId(team): revision for team, revision in found}
 
     async def remove(self, team: TeamId, why: str, revision: int | None = None) -> bool:
         same = sa.true() if revision is None else table.c.revision == revision
@@ -118,11 +115,7 @@ class StoredInstallations:
         return len(renewed)
 
     async def _read(self, wanted: sa.Select[Any]) -> list[Installed]:
-        async def work(connection: AsyncConnection) -> Sequence[sa.Row[Any]]:
-            found: Sequence[sa.Row[Any]] = (await connection.execute(wanted)).all()
-            return found
-
-        rows = await self._database.fetch(work)
+        rows = await self._database.rows(wanted)
         return [found for row in rows if (found := self._opened(row)) is not None]
 
     def _opened(self, row: sa.Row[Any]) -> Installed | None:

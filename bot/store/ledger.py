@@ -72,12 +72,9 @@ class StoredLedger:
     async def forget_dead(self) -> None:
         """Delete what processes held that died so long ago that no limit counts it."""
 
-        async def work(connection: AsyncConnection) -> None:
-            await connection.execute(
-                reservations.delete().where(reservations.c.at < seconds_ago(_DEAD_S))
-            )
-
-        await self._database.transact(work)
+        await self._database.execute(
+            reservations.delete().where(reservations.c.at < seconds_ago(_DEAD_S))
+        )
 
     async def record(self, entry: LedgerEntry, reservation: str = "") -> None:
         """Insert unless (turn, round, provider) is there; the reservation goes in its place."""
@@ -142,25 +139,22 @@ class StoredLedger:
         total = sa.func.coalesce(sa.func.sum(table.c.cost_usd_micros), 0)
         priced = sa.func.count(table.c.cost_usd_micros)
 
-        async def work(connection: AsyncConnection) -> Sequence[SpentBy]:
-            found = await connection.execute(
-                sa.select(name, total, sa.func.count(), priced, sa.func.sum(tokens))
-                .where(*_within(day), of_tenant(table.c.tenant, self._scope))
-                .group_by(name)
-                .order_by(total.desc(), name)
+        found = await self._database.rows(
+            sa.select(name, total, sa.func.count(), priced, sa.func.sum(tokens))
+            .where(*_within(day), of_tenant(table.c.tenant, self._scope))
+            .group_by(name)
+            .order_by(total.desc(), name)
+        )
+        return [
+            SpentBy(
+                name=each,
+                usd_micros=int(usd),
+                rounds=rounds,
+                rounds_unpriced=rounds - rounds_priced,
+                tokens=int(used),
             )
-            return [
-                SpentBy(
-                    name=each,
-                    usd_micros=int(usd),
-                    rounds=rounds,
-                    rounds_unpriced=rounds - rounds_priced,
-                    tokens=int(used),
-                )
-                for each, usd, rounds, rounds_priced, used in found
-            ]
-
-        return await self._database.fetch(work)
+            for each, usd, rounds, rounds_priced, used in found
+        ]
 
 
 def _within(day: date | None) -> tuple[sa.ColumnElement[bool], ...]:
@@ -259,9 +253,6 @@ class StoredAlertDays:
     async def told(self, day: str) -> None:
         """Mark the day's alert as sent."""
 
-        async def work(connection: AsyncConnection) -> None:
-            await connection.execute(
-                budget_alerts.update().where(budget_alerts.c.day == day).values(told=True)
-            )
-
-        await self._database.transact(work)
+        await self._database.execute(
+            budget_alerts.update().where(budget_alerts.c.day == day).values(told=True)
+        )

@@ -69,10 +69,7 @@ class StoredLevels:
     async def behind(self, sinks: Sequence[str]) -> Mapping[str, Behind]:
         """Of each of these, by the database's clock."""
 
-        async def newest(connection: AsyncConnection) -> int:
-            return int(await connection.scalar(sa.select(sa.func.max(audit.c.seq))) or 0)
-
-        last = await self._database.fetch(newest)
+        last = int(await self._database.scalar(sa.select(sa.func.max(audit.c.seq))) or 0)
         return {name: await self._behind(last, await self._cursors.served(name)) for name in sinks}
 
     async def _behind(self, newest: int, served: int) -> Behind:

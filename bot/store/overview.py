@@ -94,23 +94,20 @@ class StoredOverview:
             .scalar_subquery()
         )
 
-        async def work(connection: AsyncConnection) -> Sequence[Talk]:
-            found = await connection.execute(
-                sa.select(newest, count.label("questions"), last.label("asker")).order_by(
-                    newest.c.active_at.desc(), newest.c.id
-                )
+        found = await self._database.rows(
+            sa.select(newest, count.label("questions"), last.label("asker")).order_by(
+                newest.c.active_at.desc(), newest.c.id
             )
-            return [
-                Talk(
-                    Place(TeamId(r.team), ChannelId(r.channel), MessageTs(r.thread_ts)),
-                    r.active_at,
-                    int(r.questions),
-                    UserId(r.asker or ""),
-                )
-                for r in found
-            ]
-
-        return await self._database.fetch(work)
+        )
+        return [
+            Talk(
+                Place(TeamId(r.team), ChannelId(r.channel), MessageTs(r.thread_ts)),
+                r.active_at,
+                int(r.questions),
+                UserId(r.asker or ""),
+            )
+            for r in found
+        ]
 
     def _own(self, table: sa.Table) -> sa.ColumnElement[bool]:
         return of_team(table.c.team, self._scope)

@@ -7,7 +7,6 @@ another workspace that installed the app.
 from typing import Final
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.tenancy import HOME
 from bot.store.caller_tables import callers
@@ -51,11 +50,8 @@ class PersonRows:
         if self.tenant == HOME:
             return
 
-        async def work(connection: AsyncConnection) -> object:
-            known = sa.select(installations.c.team).where(installations.c.team == self.tenant)
-            return await connection.scalar(known)
-
-        if await database.fetch(work) is None:
+        known = sa.select(installations.c.team).where(installations.c.team == self.tenant)
+        if await database.scalar(known) is None:
             raise UnknownWorkspace(
                 f"{self.tenant} never installed the app. People of home, and guests there, go by "
                 f"their bare id: {self.user}"

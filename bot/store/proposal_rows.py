@@ -112,19 +112,13 @@ class StoredCards:
     async def failed(self, claim: CardClaim, again_s: float) -> None:
         """Free from then on."""
 
-        async def work(connection: AsyncConnection) -> None:
-            await connection.execute(_claimed(claim).values(card_due_at=seconds_ago(-again_s)))
-
-        await self._database.transact(work)
+        await self._database.execute(_claimed(claim).values(card_due_at=seconds_ago(-again_s)))
 
     async def due(self, limit: int) -> Sequence[ProposalId]:
         """Longest waiting first."""
 
-        async def work(connection: AsyncConnection) -> Sequence[ProposalId]:
-            found = await connection.execute(DUE, {"most": limit})
-            return [ProposalId(each) for each in found.scalars()]
-
-        return await self._database.fetch(work)
+        found = await self._database.scalars(DUE, {"most": limit})
+        return [ProposalId(each) for each in found]
 
     async def in_reach(self, team: TeamId, channel: ChannelId, limit: int) -> Sequence[ProposalId]:
         """Free at once, however often and how long ago they were tried; one being painted too."""

@@ -208,11 +208,8 @@ class StoredProposals:
         return await self._database.transact(work)
 
     async def due(self, limit: int) -> Sequence[ProposalId]:
-        async def work(connection: AsyncConnection) -> Sequence[ProposalId]:
-            found = await connection.execute(DUE, {"most": limit})
-            return [ProposalId(each) for each in found.scalars()]
-
-        return await self._database.fetch(work)
+        found = await self._database.scalars(DUE, {"most": limit})
+        return [ProposalId(each) for each in found]
 
     async def of_session(
         self, session: SessionId, state: ProposalState | None = None

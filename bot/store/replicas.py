@@ -146,24 +146,14 @@ class Replicas:
     async def versions(self, lease_s: float) -> Sequence[str | None]:
         """What the replicas that are alive know; None for one that does not say."""
 
-        async def work(connection: AsyncConnection) -> Sequence[str | None]:
-            found = await connection.scalars(
-                sa.select(replicas.c.version)
-                .where(replicas.c.beat >= seconds_ago(lease_s))
-                .distinct()
-            )
-            return found.all()
-
-        return await self._database.fetch(work)
+        return await self._database.scalars(
+            sa.select(replicas.c.version).where(replicas.c.beat >= seconds_ago(lease_s)).distinct()
+        )
 
     async def silent(self, lease_s: float) -> Sequence[str]:
         """Replicas that have not beaten for longer than the lease, longest silent first."""
 
-        async def work(connection: AsyncConnection) -> Sequence[str]:
-            silent = await connection.execute(_SILENT, {"lease_us": round(lease_s * 1e6)})
-            return silent.scalars().all()
-
-        return await self._database.fetch(work)
+        return await self._database.scalars(_SILENT, {"lease_us": round(lease_s * 1e6)})
 
     async def claim(self, replica: str, lease_s: float) -> datetime | None:
         """Renew a dead replica's lease in its place; the beat, or None when it lives. One winner.

@@ -24,7 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.domain.proposal import OPEN, ProposalState
 from bot.ports.failures import StorageUnavailable
 from bot.store.database import Database
-from bot.store.dialect import insert_into, now, seconds_ago
+from bot.store.dialect import now, seconds_ago
 from bot.store.origin_table import origin
 from bot.store.tables import audit, proposals, replicas
 
@@ -124,13 +124,9 @@ class RestoreGuard:
     async def judge(self) -> Standing:
         """What it is. One without a row is new here, or of a release before there was one."""
 
-        async def work(connection: AsyncConnection) -> sa.Row[tuple[object, ...]] | None:
-            found = await connection.execute(
-                sa.select(origin.c.copied_at, origin.c.timeline, *self._proof()).where(_THE_ROW)
-            )
-            return found.first()
-
-        row = await self._database.fetch(work)
+        row = await self._database.first(
+            sa.select(origin.c.copied_at, origin.c.timeline, *self._proof()).where(_THE_ROW)
+        )
         if row is not None and row.copied_at is not None:
             return Standing.COPY
         if self._mark is not None:
@@ -173,11 +169,8 @@ class RestoreGuard:
         pending = ProposalState.PENDING.value
         alive = sa.or_(proposals.c.state != pending, proposals.c.expires_at > seconds_ago(0))
 
-        async def work(connection: AsyncConnection) -> int:
-            still = proposals.c.state.in_(state.value for state in OPEN)
-            return int(await connection.scalar(sa.select(sa.func.count()).where(still, alive)) or 0)
-
-        return await self._database.fetch(work)
+        still = proposals.c.state.in_(state.value for state in OPEN)
+        return int(await self._database.scalar(sa.select(sa.func.count()).where(still, alive)) or 0)
 
     async def is_served(self, lease_s: float) -> bool:
         """Whether a replica is alive on it; on SQLite always False, because this process is the
@@ -189,10 +182,7 @@ class RestoreGuard:
         is_live = replicas.c.beat.between(seconds_ago(lease_s), seconds_ago(-lease_s))
         beating = sa.select(replicas.c.id).where(is_live)
 
-        async def work(connection: AsyncConnection) -> bool:
-            return await connection.scalar(beating.limit(1)) is not None
-
-        return await self._database.fetch(work)
+        return await self._database.scalar(beating.limit(1)) is not None
 
     async def settle(self) -> None:
         """From now on it is itself, where it is."""
@@ -253,36 +243,23 @@ class RestoreGuard:
             raise FileNotFoundError(ENOENT, "replaced or deleted", str(mark.database))
 
     async def _write(self, values: dict[str, object]) -> None:
-        async def work(connection: AsyncConnection) -> None:
-            await connection.execute(
-                insert_into(connection, origin)
-                .values(name=ORIGIN, **values)
-                .on_conflict_do_update(index_elements=["name"], set_=values)
-            )
-
-        await self._database.transact(work)
+        await self._database.execute(
+            self._database.insert(origin)
+            .values(name=ORIGIN, **values)
+            .on_conflict_do_update(index_elements=["name"], set_=values)
+        )
 
     async def _newest(self) -> Newest:
-        async def work(connection: AsyncConnection) -> Newest:
-            found = await connection.execute(_NEWEST)
-            row = found.first()
-            return _NONE if row is None else (row.seq, row.mac or "")
-
-        return await self._database.fetch(work)
+        row = await self._database.first(_NEWEST)
+        return _NONE if row is None else (row.seq, row.mac or "")
 
     async def _has(self, seen: Newest) -> bool:
-        async def work(connection: AsyncConnection) -> bool:
-            this = sa.select(audit.c.mac).where(audit.c.seq == seen[0])
-            row = (await connection.execute(this)).first()
-            return seen == _NONE if row is None else (row.mac or "") == seen[1]
-
-        return await self._database.fetch(work)
+        this = sa.select(audit.c.mac).where(audit.c.seq == seen[0])
+        row = await self._database.first(this)
+        return seen == _NONE if row is None else (row.mac or "") == seen[1]
 
     async def _whereabouts(self) -> str:
-        async def work(connection: AsyncConnection) -> str:
-            return str(await connection.scalar(_NUMBER))
-
-        return f"{await self._timeline()}/{await self._database.fetch(work)}"
+        return f"{await self._timeline()}/{await self._database.scalar(_NUMBER)}"
 
     async def _timeline(self) -> str:
         async def work(connection: AsyncConnection) -> str:

@@ -62,12 +62,9 @@ class StoredRetention:
         )
         has_words = sa.or_(alerts.c.title != _EMPTY, alerts.c.labels != sa.literal_column("'{}'"))
 
-        async def work(connection: AsyncConnection) -> None:
-            await connection.execute(
-                alerts.update().where(has_words, over).values(title="", labels="{}")
-            )
-
-        await self._database.transact(work)
+        await self._database.execute(
+            alerts.update().where(has_words, over).values(title="", labels="{}")
+        )
 
     async def _drop_chats(self, older_than_s: float) -> None:
         old = (
@@ -91,26 +88,20 @@ class StoredRetention:
             turns.c.ended_at < seconds_ago(older_than_s),
         )
 
-        async def work(connection: AsyncConnection) -> None:
-            await connection.execute(
-                sessions.update()
-                .where(sessions.c.summary != _EMPTY, over)
-                .values(summary="", summary_ts="")
-            )
-
-        await self._database.transact(work)
+        await self._database.execute(
+            sessions.update()
+            .where(sessions.c.summary != _EMPTY, over)
+            .values(summary="", summary_ts="")
+        )
 
     async def _drop_reasons(self, older_than_s: float) -> None:
         over = sa.exists().where(
             turns.c.id == feedback.c.turn_id, turns.c.ended_at < seconds_ago(older_than_s)
         )
 
-        async def work(connection: AsyncConnection) -> None:
-            await connection.execute(
-                feedback.update().where(feedback.c.reason != _EMPTY, over).values(reason="")
-            )
-
-        await self._database.transact(work)
+        await self._database.execute(
+            feedback.update().where(feedback.c.reason != _EMPTY, over).values(reason="")
+        )
 
     async def _drop_steps(self, older_than_s: float) -> None:
         """Few at any time: a turn's go when it ends."""
@@ -118,10 +109,7 @@ class StoredRetention:
             turns.c.id == turn_steps.c.turn_id, turns.c.ended_at < seconds_ago(older_than_s)
         )
 
-        async def work(connection: AsyncConnection) -> None:
-            await connection.execute(turn_steps.delete().where(over))
-
-        await self._database.transact(work)
+        await self._database.execute(turn_steps.delete().where(over))
 
     async def _drop(self, table: sa.Table, older_than_s: float) -> int:
         mark = _DROPPED[table.name]

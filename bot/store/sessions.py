@@ -98,20 +98,12 @@ class StoredSessions:
         return await self._database.transact(work)
 
     async def find(self, place: Place) -> Session | None:
-        async def work(connection: AsyncConnection) -> Session | None:
-            found = await connection.execute(sa.select(sessions).where(_is_at(place)))
-            row = found.first()
-            return None if row is None else _session(row)
-
-        return await self._database.fetch(work)
+        row = await self._database.first(sa.select(sessions).where(_is_at(place)))
+        return None if row is None else _session(row)
 
     async def get(self, session_id: SessionId) -> Session | None:
-        async def work(connection: AsyncConnection) -> Session | None:
-            found = await connection.execute(sa.select(sessions).where(sessions.c.id == session_id))
-            row = found.first()
-            return None if row is None else _session(row)
-
-        return await self._database.fetch(work)
+        row = await self._database.first(sa.select(sessions).where(sessions.c.id == session_id))
+        return None if row is None else _session(row)
 
     async def history(
         self, session: SessionId, before: TurnId, after_ts: str = ""
@@ -119,11 +111,8 @@ class StoredSessions:
         """The finished turns before the message of `before`; empty if unknown."""
         asked = {"session": session, "before": before, "after": after_ts}
 
-        async def work(connection: AsyncConnection) -> Sequence[Message]:
-            found = await connection.execute(_HISTORY, asked)
-            return [to_message(row.body, row.blocks) for row in found]
-
-        return await self._database.fetch(work)
+        found = await self._database.rows(_HISTORY, asked)
+        return [to_message(row.body, row.blocks) for row in found]
 
     async def finish_turn(
         self,
@@ -198,35 +187,25 @@ class StoredSessions:
     async def _turn_in_line(self, place: Place) -> TurnId | None:
         begun = sa.exists().where(turns.c.id == tickets.c.id)
 
-        async def work(connection: AsyncConnection) -> TurnId | None:
-            found = await connection.scalar(
-                sa.select(tickets.c.id)
-                .where(tickets.c.thread == place.key, ~begun)
-                .order_by(tickets.c.ts, tickets.c.id)
-                .limit(1)
-            )
-            return None if found is None else TurnId(found)
-
-        return await self._database.fetch(work)
+        found = await self._database.scalar(
+            sa.select(tickets.c.id)
+            .where(tickets.c.thread == place.key, ~begun)
+            .order_by(tickets.c.ts, tickets.c.id)
+            .limit(1)
+        )
+        return None if found is None else TurnId(found)
 
     async def evidence(self, turn: TurnId, number: int) -> Evidence | None:
-        async def work(connection: AsyncConnection) -> Evidence | None:
-            found = await connection.execute(
-                sa.select(evidence_table).where(
-                    evidence_table.c.turn_id == turn, evidence_table.c.number == number
-                )
+        row = await self._database.first(
+            sa.select(evidence_table).where(
+                evidence_table.c.turn_id == turn, evidence_table.c.number == number
             )
-            row = found.first()
-            return None if row is None else to_evidence(row)
-
-        return await self._database.fetch(work)
+        )
+        return None if row is None else to_evidence(row)
 
     async def notices(self, turn: TurnId) -> Sequence[str]:
-        async def work(connection: AsyncConnection) -> str:
-            of_turn = sa.select(turns.c.notices).where(turns.c.id == turn)
-            return await connection.scalar(of_turn) or "[]"
-
-        return [str(each) for each in json.loads(await self._database.fetch(work))]
+        of_turn = sa.select(turns.c.notices).where(turns.c.id == turn)
+        return [str(each) for each in json.loads(await self._database.scalar(of_turn) or "[]")]
 
     async def consulted(self, turn: TurnId) -> Sequence[tuple[Evidence, Mapping[str, JsonValue]]]:
         async def work(
@@ -243,26 +222,20 @@ class StoredSessions:
         return await self._database.fetch(work)
 
     async def asked(self, turn: TurnId, tool_call_id: str) -> Mapping[str, JsonValue]:
-        async def work(connection: AsyncConnection) -> Mapping[str, JsonValue]:
-            found = await connection.execute(
-                sa.select(messages_table.c.body).where(messages_table.c.turn_id == turn)
-            )
-            return asked_in([to_message(row.body) for row in found], tool_call_id)
-
-        return await self._database.fetch(work)
+        found = await self._database.rows(
+            sa.select(messages_table.c.body).where(messages_table.c.turn_id == turn)
+        )
+        return asked_in([to_message(row.body) for row in found], tool_call_id)
 
     async def _one_turn(self, *conditions: sa.ColumnElement[bool]) -> TurnId | None:
-        async def work(connection: AsyncConnection) -> TurnId | None:
-            found = await connection.scalar(
-                sa.select(turns.c.id)
-                .join(sessions, sessions.c.id == turns.c.session_id)
-                .where(*conditions)
-                .order_by(turns.c.ts, turns.c.id)
-                .limit(1)
-            )
-            return None if found is None else TurnId(found)
-
-        return await self._database.fetch(work)
+        found = await self._database.scalar(
+            sa.select(turns.c.id)
+            .join(sessions, sessions.c.id == turns.c.session_id)
+            .where(*conditions)
+            .order_by(turns.c.ts, turns.c.id)
+            .limit(1)
+        )
+        return None if found is None else TurnId(found)
 
 
 async def _begin(

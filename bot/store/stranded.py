@@ -58,11 +58,8 @@ class StrandedTurns:
         """Work that is to go on, and that none of these versions can carry on."""
         asked = {"known": list(known), "most": limit}
 
-        async def work(connection: AsyncConnection) -> Sequence[str]:
-            found = await connection.execute(_of_others(connection.dialect.name), asked)
-            return sorted(found.scalars())
-
-        return await self._database.fetch(work)
+        found = await self._database.scalars(_of_others(self._database.dialect), asked)
+        return sorted(found)
 
 
 @cache
@@ -165,13 +162,10 @@ class StrandedProposals:
             watches.c.proposal_id == proposals.c.id, watches.c.kind == WatchKind.PROGRESS.value
         )
 
-        async def work(connection: AsyncConnection) -> Sequence[ProposalId]:
-            found = await connection.scalars(
-                sa.select(proposals.c.id)
-                .where(sa.text(IS_UNDER_WAY), ~alive, ~watched)
-                .order_by(proposals.c.decided_at, proposals.c.id)
-                .limit(limit)
-            )
-            return [ProposalId(each) for each in found]
-
-        return await self._database.fetch(work)
+        found = await self._database.scalars(
+            sa.select(proposals.c.id)
+            .where(sa.text(IS_UNDER_WAY), ~alive, ~watched)
+            .order_by(proposals.c.decided_at, proposals.c.id)
+            .limit(limit)
+        )
+        return [ProposalId(each) for each in found]

@@ -116,11 +116,8 @@ class Tickets:
     async def is_placed(self, ticket: str) -> bool:
         """Whether the turn has a place in its thread, or needs none because its workflow is over."""
 
-        async def work(connection: AsyncConnection) -> bool:
-            found = await connection.execute(_placed(connection.dialect.name), {"ticket": ticket})
-            return found.first() is not None
-
-        return await self._database.fetch(work)
+        found = await self._database.first(_placed(self._database.dialect), {"ticket": ticket})
+        return found is not None
 
     async def blocked(self, owner: str) -> Collection[str]:
         """Those of this replica for which a try to enter would change nothing now."""
@@ -140,23 +137,17 @@ class Tickets:
             ),
         )
 
-        async def work(connection: AsyncConnection) -> Collection[str]:
-            found = await connection.scalars(
-                sa.select(tickets.c.id).where(
-                    tickets.c.owner == owner, tickets.c.state == _WAITING, held, before
-                )
+        found = await self._database.scalars(
+            sa.select(tickets.c.id).where(
+                tickets.c.owner == owner, tickets.c.state == _WAITING, held, before
             )
-            return set(found.all())
-
-        return await self._database.fetch(work)
+        )
+        return set(found)
 
     async def is_started(self, workflow: str) -> bool:
         """Whether the engine has that workflow, in any state."""
 
-        async def work(connection: AsyncConnection) -> bool:
-            return await connection.scalar(self._any(workflow)) is not None
-
-        return await self._database.fetch(work)
+        return await self._database.scalar(self._any(workflow)) is not None
 
     async def leave(self, ticket: str, owner: str) -> bool:
         """Free the slot and delete the turn's steps, unless another replica has the workflow."""
@@ -208,51 +199,36 @@ class Tickets:
         trial = sa.case((tickets.c.id == ticket, state), else_=_BESIDE)
         which = sa.or_(tickets.c.id == ticket, tickets.c.trial == _ALONE)
 
-        async def work(connection: AsyncConnection) -> None:
-            mine = tickets.update().where(tickets.c.owner == owner, which)
-            await connection.execute(mine.values(trial=trial))
-
-        await self._database.transact(work)
+        mine = tickets.update().where(tickets.c.owner == owner, which)
+        await self._database.execute(mine.values(trial=trial))
 
     async def clear_deaths(self, ticket: str, owner: str) -> None:
         """The turn made progress: a later death is its first."""
 
-        async def work(connection: AsyncConnection) -> None:
-            mine = tickets.update().where(tickets.c.id == ticket, tickets.c.owner == owner)
-            await connection.execute(mine.values(trial=_BESIDE, deaths=0, alone=0))
-
-        await self._database.transact(work)
+        mine = tickets.update().where(tickets.c.id == ticket, tickets.c.owner == owner)
+        await self._database.execute(mine.values(trial=_BESIDE, deaths=0, alone=0))
 
     async def hand_over(self, owner: str) -> None:
         """Clear the deaths of this replica's turns, and let its own end count as none."""
 
-        async def work(connection: AsyncConnection) -> None:
-            mine = tickets.update().where(tickets.c.owner == owner)
-            await connection.execute(mine.values(trial=_WAITS, deaths=0, alone=0))
-
-        await self._database.transact(work)
+        mine = tickets.update().where(tickets.c.owner == owner)
+        await self._database.execute(mine.values(trial=_WAITS, deaths=0, alone=0))
 
     async def request_stop(self, ticket: str, by: str) -> bool:
         """Ask a turn to stop, waiting or running; False when it is neither. The first asker stays."""
 
-        async def work(connection: AsyncConnection) -> bool:
-            asked = await connection.execute(
-                tickets.update()
-                .where(tickets.c.id == ticket)
-                .values(stop_by=sa.func.coalesce(tickets.c.stop_by, by))
-            )
-            return asked.rowcount == 1
-
-        return await self._database.transact(work)
+        asked = await self._database.execute(
+            tickets.update()
+            .where(tickets.c.id == ticket)
+            .values(stop_by=sa.func.coalesce(tickets.c.stop_by, by))
+        )
+        return asked == 1
 
     async def stops_for(self, owner: str) -> Mapping[str, str]:
         """This replica's turns that a person asked to stop, with that person's id."""
 
-        async def work(connection: AsyncConnection) -> Mapping[str, str]:
-            found = await connection.execute(_STOPPED, {"mine": owner})
-            return {row.id: row.stop_by for row in found}
-
-        return await self._database.fetch(work)
+        found = await self._database.rows(_STOPPED, {"mine": owner})
+        return {row.id: row.stop_by for row in found}
 
     async def drop_dead(self, among: Collection[str]) -> Sequence[str]:
         """Remove tickets of finished workflows; one would block its thread."""

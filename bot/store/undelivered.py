@@ -18,7 +18,7 @@ from bot.domain.session import Ask
 from bot.domain.turn_events import TurnFinished
 from bot.ports.sessions import HeldBack
 from bot.store.database import Database
-from bot.store.dialect import MOST, ago, insert_into, now, seconds_ago
+from bot.store.dialect import MOST, ago, now, seconds_ago
 from bot.store.tables import undelivered
 
 _ASK = TypeAdapter(Ask)
@@ -36,20 +36,17 @@ class StoredUndelivered:
         """Due at once; an existing row stays."""
         shown = replace(final, outcomes=[_without_raw(each) for each in final.outcomes])
 
-        async def work(connection: AsyncConnection) -> None:
-            await connection.execute(
-                insert_into(connection, undelivered)
-                .values(
-                    turn_id=ask.turn_id,
-                    ask=_json(_ASK.dump_python(ask, mode="json")),
-                    final=_json(_FINAL.dump_python(shown, mode="json")),
-                    since=now(),
-                    due_at=now(),
-                )
-                .on_conflict_do_nothing(index_elements=["turn_id"])
+        await self._database.execute(
+            self._database.insert(undelivered)
+            .values(
+                turn_id=ask.turn_id,
+                ask=_json(_ASK.dump_python(ask, mode="json")),
+                final=_json(_FINAL.dump_python(shown, mode="json")),
+                since=now(),
+                due_at=now(),
             )
-
-        await self._database.transact(work)
+            .on_conflict_do_nothing(index_elements=["turn_id"])
+        )
 
     async def claim(self, limit: int, age_s: float) -> Sequence[HeldBack]:
         """Longest waiting first."""
@@ -62,10 +59,7 @@ class StoredUndelivered:
     async def settle(self, turn: TurnId) -> None:
         """It was delivered, or given up: delete its row."""
 
-        async def work(connection: AsyncConnection) -> None:
-            await connection.execute(undelivered.delete().where(undelivered.c.turn_id == turn))
-
-        await self._database.transact(work)
+        await self._database.execute(undelivered.delete().where(undelivered.c.turn_id == turn))
 
     async def _claimed(self, due: sa.Select[Any], limit: int, age_s: float) -> Sequence[HeldBack]:
         asked = {"most": limit, "age_us": round(age_s * 1_000_000)}

@@ -10,7 +10,7 @@ from bot.domain.ids import ProposalId
 from bot.domain.proposal import ProposalState
 from bot.ports.proposals import Watch, WatchKind
 from bot.store.database import Database
-from bot.store.dialect import MOST, insert_into, seconds_ago
+from bot.store.dialect import MOST, seconds_ago
 from bot.store.proposal_rows import REPAINT
 from bot.store.tables import proposals, watches
 
@@ -33,27 +33,21 @@ class StoredWatches:
     ) -> None:
         """Look after that order from now on; again is no second row."""
 
-        async def work(connection: AsyncConnection) -> None:
-            await connection.execute(
-                insert_into(connection, watches)
-                .values(
-                    proposal_id=proposal_id,
-                    kind=kind.value,
-                    due_at=seconds_ago(-first_s),
-                    until_at=seconds_ago(-for_s),
-                )
-                .on_conflict_do_nothing(index_elements=["proposal_id", "kind"])
+        await self._database.execute(
+            self._database.insert(watches)
+            .values(
+                proposal_id=proposal_id,
+                kind=kind.value,
+                due_at=seconds_ago(-first_s),
+                until_at=seconds_ago(-for_s),
             )
-
-        await self._database.transact(work)
+            .on_conflict_do_nothing(index_elements=["proposal_id", "kind"])
+        )
 
     async def claim(self, limit: int, again_s: float) -> Sequence[Watch]:
         """The longest due first."""
 
-        async def due(connection: AsyncConnection) -> Sequence[sa.Row[tuple[object, ...]]]:
-            return (await connection.execute(DUE, {"most": limit})).all()
-
-        rows = await self._database.fetch(due)
+        rows = await self._database.rows(DUE, {"most": limit})
         if not rows:
             return []  # no write transaction for every tick
 
@@ -79,26 +73,20 @@ class StoredWatches:
     async def end(self, watch: Watch) -> None:
         """Look after it no more: delete its row."""
 
-        async def work(connection: AsyncConnection) -> None:
-            await connection.execute(
-                watches.delete().where(
-                    watches.c.proposal_id == watch.proposal_id, watches.c.kind == watch.kind.value
-                )
+        await self._database.execute(
+            watches.delete().where(
+                watches.c.proposal_id == watch.proposal_id, watches.c.kind == watch.kind.value
             )
-
-        await self._database.transact(work)
+        )
 
     async def tell(self, proposal_id: ProposalId, progress: str) -> None:
         """Only while it runs: an end is not overwritten."""
 
-        async def work(connection: AsyncConnection) -> None:
-            await connection.execute(
-                proposals.update()
-                .where(
-                    proposals.c.id == proposal_id,
-                    proposals.c.state == ProposalState.DISPATCHING.value,
-                )
-                .values({"outcome": progress, **REPAINT})
+        await self._database.execute(
+            proposals.update()
+            .where(
+                proposals.c.id == proposal_id,
+                proposals.c.state == ProposalState.DISPATCHING.value,
             )
-
-        await self._database.transact(work)
+            .values({"outcome": progress, **REPAINT})
+        )
