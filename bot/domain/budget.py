@@ -93,11 +93,11 @@ def refusal_words(refusal: Refusal) -> str:
         return f"{whose} ({most}) is spent; {end}"
     if refusal.spent + refusal.wanted > refusal.most:
         return (
-            f"this round may cost {amount(refusal.wanted)}, and of {whose} ({most}) "
-            f"{spent} is spent; {end}"
+            f"{spent} of {whose} ({most}) is spent, and this round may cost "
+            f"{amount(refusal.wanted)}; {end}"
         )
     return (
-        f"of {whose} ({most}) {spent} is spent and {amount(refusal.held)} is reserved for "
+        f"{spent} of {whose} ({most}) is spent, and {amount(refusal.held)} is reserved for "
         "running answers; ask again when they have ended"
     )
 

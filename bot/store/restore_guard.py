@@ -159,8 +159,8 @@ class RestoreGuard:
         """What makes it so: the middle of a sentence."""
         if self._mark is None:
             return (
-                "its server is on another timeline, after a failover or a recovery to a moment, or "
-                "it was made of another database as its template"
+                "its server is on another timeline (a failover or a point-in-time recovery), or "
+                "the database was made from another one as its template"
             )
         return f"{self._mark.path.name}, which marks it, is missing or was made for another file"
 

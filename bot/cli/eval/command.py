@@ -265,7 +265,7 @@ def _progress(number: int, asked: AskedCase) -> None:
     result = asked.result
     if result.failed:
         _tell(f"{result.id}: the turn failed: {asked.notices}")
-    names = ", ".join(result.suspects[:3]) or "nobody"
+    names = ", ".join(result.suspects[:3]) or "no suspect"
     _tell(f"{number:>4}  {result.id}  {result.verdict}: {names}  ({result.seconds:.1f} s)")
 
 

@@ -41,7 +41,7 @@ async function budget() {
   const told = await api.budget(), { limits } = told;
   const daily = limits.daily_usd_micros;
   const figures = [
-    ["Spent today (UTC)", dollars(told.spent_usd_micros)], ["Held for running answers", dollars(told.held_usd_micros)],
+    ["Spent today (UTC)", dollars(told.spent_usd_micros)], ["Reserved for running answers", dollars(told.held_usd_micros)],
     ["Forecast for the day", dollars(told.projected_usd_micros)], ["Daily limit", daily ? dollars(daily) : "none"],
     ["Used of it", daily ? `${Math.floor(100 * told.used_usd_micros / daily)} %` : "–"],
     ["Questions an hour, each person", limits.per_user_hourly_questions || "no limit"], ["Tokens of a session", limits.per_session_tokens ? limits.per_session_tokens.toLocaleString("en") : "no limit"],
@@ -66,7 +66,7 @@ async function tools() {
 async function audit() {
   const state = await api.trailState();
   const { entries } = await api.trail(Math.max(0, state.rows - 50));
-  const facts = [["Rows", state.rows.toLocaleString("en")], ["Sealed with a key", (state.rows - state.unkeyed - state.sealed).toLocaleString("en")], ["Without a key", state.unkeyed.toLocaleString("en")], ["Taken as they stood", state.sealed.toLocaleString("en")], ["Erased on request", state.erased.toLocaleString("en")], ["Head", state.head], ["Verified at", moment(state.at)]];
+  const facts = [["Rows", state.rows.toLocaleString("en")], ["Sealed with a key", (state.rows - state.unkeyed - state.sealed).toLocaleString("en")], ["Without a key", state.unkeyed.toLocaleString("en")], ["Accepted by audit seal", state.sealed.toLocaleString("en")], ["Erased on request", state.erased.toLocaleString("en")], ["Head", state.head], ["Verified at", moment(state.at)]];
   return [
     state.ok ? h("p", { class: "verdict is-good" }, "✓ The trail is valid: every row follows from the one before it.")
       : h("p", { class: "verdict is-bad", role: "alert" }, `✗ The trail is broken at row ${state.first_bad_seq}: ${visible(state.reason)}. Stop confirming, and keep the database as it is (docs/runbook.md).`),

@@ -17,17 +17,17 @@ TOKENS = {"most": 200_000, "wanted": 30_000}
         ),
         (
             Refusal(Limit.DAILY, spent=1_000_000, held=900_000, **MONEY),
-            "of today's budget ($2.00) $1.00 is spent and $0.9000 is reserved for running "
+            "$1.00 of today's budget ($2.00) is spent, and $0.9000 is reserved for running "
             "answers; ask again when they have ended",
         ),
         (
             Refusal(Limit.CHANNEL, spent=1_900_000, held=0, **MONEY),
-            "this round may cost $0.3000, and of this channel's budget for today ($2.00) $1.90 is "
-            "spent; it is full again at 00:00 UTC",
+            "$1.90 of this channel's budget for today ($2.00) is spent, and this round may cost "
+            "$0.3000; it is full again at 00:00 UTC",
         ),
         (
             Refusal(Limit.SESSION, spent=100_000, held=90_000, **TOKENS),
-            "of this thread's allowance (200,000 tokens) 100,000 tokens is spent and 90,000 tokens "
+            "100,000 tokens of this thread's allowance (200,000 tokens) is spent, and 90,000 tokens "
             "is reserved for running answers; ask again when they have ended",
         ),
         (
