@@ -17,7 +17,16 @@ from bot.cli.database import opened
 from bot.cli.display import print_json, print_json_line
 from bot.cli.exit_codes import FAILED, OK
 from bot.cli.invocation import complain, configured, operator
-from bot.cli.options import WHEN, exactly_one, instant, json_option, jsonl_option
+from bot.cli.options import (
+    WHEN,
+    exactly_one,
+    instant,
+    json_option,
+    jsonl_option,
+    person_option,
+    reason_option,
+    session_option,
+)
 from bot.cli.sessions import FORMS, configured_or_demo, find_session
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
@@ -109,14 +118,9 @@ async def _session(database: Database, trail: StoredTrail, wanted: str) -> str |
 
 
 @audit.command()
-@click.option("--session", default="", metavar="ID", help="The rows of this session, by id.")
-@click.option(
-    "--person",
-    default="",
-    metavar="PERSON",
-    help='The rows of this person: "U0123456", elsewhere "T0123456/U0123456".',
-)
-@click.option("--reason", required=True, metavar="TEXT", help="Written into the audit trail.")
+@session_option
+@person_option
+@reason_option
 @configured
 async def erase(settings: Settings, session: str, person: str, reason: str) -> int:
     """Empty the content of rows; the rows and the chain stay. Give --session or --person."""
@@ -134,7 +138,7 @@ async def erase(settings: Settings, session: str, person: str, reason: str) -> i
 
 
 @audit.command()
-@click.option("--reason", required=True, metavar="TEXT", help="Written into the audit trail.")
+@reason_option
 @configured
 async def seal(settings: Settings, reason: str) -> int:
     """Accept a trail that does not verify as it is, on record.

@@ -4,6 +4,8 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
+from string import Template
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -106,111 +108,45 @@ def wanted(text: str) -> tuple[Confirming, Sequence[str]]:
     return Confirming(groups, people), [n for n in given if n not in groups and n not in people]
 
 
+_NO_MODEL: Final = "no model; uncomment the lines below to use one"
+
+
+class _Template(Template):
+    delimiter = "@"
+
+
 def configuration(answers: Answers) -> str:
     """The text of the file: valid TOML without a secret."""
-    return "\n".join(
-        (
-            _HEAD,
-            _slack(answers),
-            _DATABASE,
-            _llm(answers.provider),
-            _backend("logs", "loki", "Grafana Loki", answers.logs, "http://loki:3100"),
-            _backend(
-                "metrics", "prometheus", "also VictoriaMetrics and Mimir", answers.metrics,
-                "http://prometheus:9090",
-            ),
-            _confirm(answers.confirming, answers.products),
-        )
-    )  # fmt: skip
+    text = resources.files(__package__).joinpath("init.toml").read_text(encoding="utf-8")
+    has_model = answers.provider in MODELS
+    model_of = answers.provider if has_model else next(iter(MODELS))
+    api_key, model = MODELS[model_of]
+    address = f"api_base_url = {_quoted(answers.api_base_url)}\n"
+    groups = answers.confirming.groups
+    names = ", ".join(name for each, name in groups.items() if name != each)
+    return _Template(text).substitute(
+        mode=_quoted(answers.mode),
+        bot_token=answers.bot_token,
+        secret="app_token" if answers.mode == "socket" else "signing_secret",
+        other_secret=answers.other_secret,
+        api_base_url="" if answers.api_base_url == SLACK_API else address,
+        audit_key=AUDIT_KEY,
+        provider=_quoted(answers.provider),
+        why="when no model answers, triage does" if has_model else _NO_MODEL,
+        no_model="" if has_model else "# ",
+        model_of=model_of,
+        api_key=api_key,
+        model=_quoted(model),
+        no_logs="" if answers.logs else "# ",
+        logs=_quoted(answers.logs or "http://loki:3100"),
+        no_metrics="" if answers.metrics else "# ",
+        metrics=_quoted(answers.metrics or "http://prometheus:9090"),
+        groups=_quoted(list(groups)),
+        group_names=names or "ids, as S0123ABCD: People → User groups → … → Copy group ID",
+        people=_quoted(list(answers.confirming.people)),
+        products=_quoted(list(answers.products)),
+    )
 
 
 def _quoted(text: str | list[str]) -> str:
     return json.dumps(text, ensure_ascii=False)
-
-
-_HEAD = """\
-# Written by `kortex init`. Every other setting with its default: docs/kortex.example.toml.
-# ${NAME} comes from the environment, so this file holds no secret. `kortex check` tries every part.
-"""
-
-_DATABASE = f"""\
-[database]
-url = "sqlite:///kortex.db"  # several processes: postgresql://user:password@host/kortex
-
-[audit]
-key = "${{{AUDIT_KEY}}}"  # seals the audit trail: set it before the first run, and keep a copy elsewhere
-"""
-
-
-def _slack(answers: Answers) -> str:
-    other = "app_token" if answers.mode == "socket" else "signing_secret"
-    lines = [
-        "[slack]",
-        f'mode = "{answers.mode}"',
-        f'bot_token = "${{{answers.bot_token}}}"',
-        f'{other} = "${{{answers.other_secret}}}"',
-    ]
-    if answers.api_base_url != SLACK_API:
-        lines.append(f"api_base_url = {_quoted(answers.api_base_url)}")
-    return "\n".join([*lines, ""])
-
-
-def _llm(provider: str) -> str:
-    name = provider if provider in MODELS else next(iter(MODELS))
-    key, model = MODELS[name]
-    off = "" if provider in MODELS else "# "
-    why = (
-        "when no model answers, triage does"
-        if provider in MODELS
-        else "no model; uncomment the lines below to use one"
-    )
-    return f"""\
-[llm]
-default_provider = "{provider}"  # {why}
-
-{off}[llm.providers.{name}]
-{off}api_key = "${{{key}}}"
-{off}model = "{model}"
-"""
-
-
-def _backend(family: str, kind: str, what: str, url: str, usual: str) -> str:
-    off = "" if url else "# "
-    return f"""\
-{off}[observe.{family}]
-{off}kind = "{kind}"  # {what}; others: docs/kortex.example.toml
-{off}url = {_quoted(url or usual)}
-"""
-
-
-def _confirm(confirming: Confirming, known: Sequence[str]) -> str:
-    names = ", ".join(name for each, name in confirming.groups.items() if name != each)
-    named = (
-        f"  # {names}"
-        if names
-        else "  # ids, as S0123ABCD: People → User groups → … → Copy group ID"
-    )
-    return f"""\
-[roles.responder]
-usergroups = {_quoted(list(confirming.groups))}{named}
-users = {_quoted(list(confirming.people))}  # ids, as U0123ABCD: profile → ⋮ → Copy member ID
-
-[admins]
-roles = ["responder"]
-
-# The first match wins; without a match, people can ask and not confirm.
-[[channels]]
-match = "incident-*"
-products = {_quoted(list(known))}  # the products of this channel, as `kortex check` lists them; none: all
-confirm = ["responder"]
-
-# Kortex can propose only declared [[actions]]. To try a card, uncomment this one; it sends nothing:
-#
-# [[actions]]
-# name = "rollback-deploy"  # the only action that triage proposes
-# description = "Roll a product back to the previous version"
-# products = ["*"]
-# params_schema = {{ type = "object", properties = {{ version = {{ type = "string" }} }} }}
-# reversible = true
-# endpoint = {{ kind = "rehearsal" }}
-"""

@@ -46,7 +46,7 @@ def print_rows(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> N
     """
     console = Console(highlight=False)
     if not console.is_terminal:
-        for line in _lines([headings, *rows] if headings else rows):
+        for line in aligned([headings, *rows] if headings else rows):
             print(line)
         return
     table = Table(box=None, pad_edge=False, show_header=bool(headings), header_style="bold")
@@ -63,7 +63,8 @@ def print_rows(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> N
     console.print(table)
 
 
-def _lines(rows: Sequence[Sequence[str]]) -> Sequence[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> Sequence[str]:
+    """Lines of columns; the last column may have several lines."""
     columns = max(map(len, rows), default=0)
     widths = [max(len(row[at]) for row in rows) for at in range(columns - 1)]
     lines = []

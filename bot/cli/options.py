@@ -61,6 +61,16 @@ zone_option = click.option(
     show_default="this machine's",
     help="The time zone of clock times in the question.",
 )
+session_option = click.option("--session", default="", metavar="ID", help="This session, by id.")
+person_option = click.option(
+    "--person",
+    default="",
+    metavar="PERSON",
+    help='This person: "U0123456" of home, "T0123456/U0123456" elsewhere.',
+)
+reason_option = click.option(
+    "--reason", required=True, metavar="TEXT", help="Written into the audit trail."
+)
 jsonl_option = click.option(
     "--jsonl",
     is_flag=True,

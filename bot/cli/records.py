@@ -10,7 +10,7 @@ from bot.cli.database import opened
 from bot.cli.display import print_json_line
 from bot.cli.exit_codes import OK
 from bot.cli.invocation import configured, operator
-from bot.cli.options import exactly_one
+from bot.cli.options import exactly_one, person_option, reason_option, session_option
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.engine.records import EngineRecords
 from bot.settings.model import Settings
@@ -24,15 +24,6 @@ from bot.store.database import Database
 from bot.store.person import UnknownWorkspace
 
 PAGE_ROWS = 1_000
-
-
-session_option = click.option("--session", default="", metavar="ID", help="This session, by id.")
-person_option = click.option(
-    "--person",
-    default="",
-    metavar="PERSON",
-    help='This person: "U0123456" of home, "T0123456/U0123456" elsewhere.',
-)
 
 
 @click.group()
@@ -63,7 +54,7 @@ async def export(settings: Settings, session: str, person: str) -> int:
 @records.command()
 @session_option
 @person_option
-@click.option("--reason", required=True, metavar="TEXT", help="Written into the audit trail.")
+@reason_option
 @configured
 async def delete(settings: Settings, session: str, person: str, reason: str) -> int:
     """Delete it. Content of the audit trail is erased; the chain stays."""

@@ -8,6 +8,7 @@ from statistics import median
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from adapters.recorded.packs.plain_rules import PlainAnswer
+from bot.cli.display import aligned
 
 
 class Truth(BaseModel):
@@ -203,12 +204,8 @@ def table(tallies: Sequence[Tally]) -> Sequence[str]:
         spent = one["cost_usd_micros"]
         dollars = f"{spent / 1_000_000:.2f}" if isinstance(spent, int) else "-"
         rows.append([*(_cell(one[key]) for key in _COLUMNS.values()), dollars])
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    lines = [
-        "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
     anchors = {str(one["anchor"]): str(one["set"]) for one in reversed(found) if one["anchor"]}
-    return [*lines, *(f"{name}: {anchor}" for anchor, name in reversed(anchors.items()))]
+    return [*aligned(rows), *(f"{name}: {anchor}" for anchor, name in reversed(anchors.items()))]
 
 
 def _cell(value: JsonValue) -> str:
