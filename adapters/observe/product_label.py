@@ -41,6 +41,7 @@ _RANKS: Final[Mapping[Kind, int]] = {
     "told": 0, "usual": 1, "service": 1, "pods": 2, "unknown": 2, "scrape": 3, "place": 5,
 }  # fmt: skip
 _LAST: Final = 4
+_NO_NAMES: Final = frozenset({"unknown", "place"})
 _TRUSTED: Final = frozenset({"told", "usual", "scrape"})  # for any values
 _WORD: Final = re.compile("[A-Z]?[a-z0-9]+|[A-Z0-9]+")  # of `app_name`, `svcName`
 _FAR_FEWER: Final = 2  # a usual label on less than half as many metrics is of something else
@@ -48,11 +49,15 @@ _FAR_FEWER: Final = 2  # a usual label on less than half as many metrics is of s
 
 @dataclass(frozen=True, slots=True)
 class LabelSeen:
-    """A label, the values that it has, and the number of metrics that carry it."""
+    """A label, the values that it has, and the number of metrics that carry it.
+
+    `is_at_work`: one of these metrics counts or moves; the others state facts (`kube_service_info`).
+    """
 
     label: str
     values: Sequence[str]
     metrics: int
+    is_at_work: bool = True
 
 
 def labels_to_try(asked: Sequence[LabelAsked], told: ProductLabels) -> Sequence[str]:
@@ -70,6 +75,8 @@ def chosen_label(
     """The label whose values are the products; None where no label will do."""
     kinds = {one.label: _kind(one.label, told, asked) for one in seen}
     able = [one for one in seen if one.values and (kinds[one.label] in _TRUSTED or _are_names(one))]
+    if any(one.is_at_work and kinds[one.label] not in _NO_NAMES for one in able):
+        able = [one for one in able if one.is_at_work or kinds[one.label] == "told"]
     services = [one for one in able if kinds[one.label] in {"usual", "service"}]
     most = max((one.metrics for one in services), default=0)
     for one in able:

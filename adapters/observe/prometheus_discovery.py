@@ -58,6 +58,8 @@ _MOST_PRODUCTS: Final = 500
 # https://grafana.com/docs/grafana/latest/alerting/set-up/configure-alert-state-history/
 _ALERTS: Final = ("ALERTS", "ALERTS_FOR_STATE", "GRAFANA_ALERTS")
 _OWN_SERIES: Final = f'__name__=~"[^:]+",__name__!~"{"|".join(_ALERTS)}"'
+_MOST_FACTS: Final = 20  # metrics of a label that may all state facts; more are a program's
+_COUNTED: Final = re.compile(".*_(?:total|bucket|count|sum)")
 _MOST_SPACED: Final = 40  # families whose spacing is measured; the rest use a similar family's
 
 
@@ -125,7 +127,11 @@ class Discovery:
 
         Only a product's own series count: alerts and recording rules carry the labels of a rule.
         """
-        tried = [partial(self._label_seen, one) for one in labels_to_try(asked, self.told)]
+        is_scraped = any(one.label == "job" for one in asked)
+        tried = [
+            partial(self._label_seen, one, is_scraped=is_scraped)
+            for one in labels_to_try(asked, self.told)
+        ]
         seen = [one for one in await few_at_once(tried) if one is not None]
         chosen = chosen_label(seen, asked, self.told)
         if chosen is None:
@@ -139,7 +145,7 @@ class Discovery:
             )
         return values[:_MOST_PRODUCTS]
 
-    async def _label_seen(self, label: str) -> LabelSeen | None:
+    async def _label_seen(self, label: str, *, is_scraped: bool) -> LabelSeen | None:
         own = {**self._range(), "match[]": f'{{{label_name(label)}!="",{_OWN_SERIES}}}'}
         try:
             values, metrics = await asyncio.gather(
@@ -150,7 +156,23 @@ class Discovery:
             if error.status not in _ITS_FAULT or is_plain_name(label):
                 raise
             return None
-        return LabelSeen(label, names_of(values), len(names_of(metrics)))
+        names = names_of(metrics)
+        return LabelSeen(
+            label, names_of(values), len(names), await self._is_at_work(label, names, is_scraped)
+        )
+
+    async def _is_at_work(self, label: str, metrics: Sequence[str], is_scraped: bool) -> bool:
+        """Whether one of the metrics counts, or moves and has the label of a scrape if there is one.
+
+        Rules' results without a colon in their names have none.
+        """
+        types = await self.kinds.types()
+        if len(metrics) > _MOST_FACTS or any(_is_counted(one, types) for one in metrics):
+            return True
+        own = [f'{label_name(label)}!=""', *(['job!=""'] if is_scraped else [])]
+        moved = "count(changes({}[1h]) > 0)"
+        parts = [moved.format(selector(one, *own)) for one in metrics if is_quotable(one)]
+        return bool(parts and await self._instant(parts, self._end()))
 
     async def _places_by_readable(
         self, products: Sequence[str], asked: Sequence[LabelAsked], namespace: str
@@ -314,6 +336,11 @@ def _typed(
 
 def _any_beginning(values: Iterable[str]) -> str:
     return f"(?:{'|'.join(map(literal, sorted(values)))}).*"
+
+
+def _is_counted(metric: str, types: Mapping[str, tuple[MetricType, str]]) -> bool:
+    kind = types.get(metric, ("", ""))[0]
+    return kind in ("counter", "histogram") or (not kind and bool(_COUNTED.fullmatch(metric)))
 
 
 def _exporter(signal: Signal) -> str:

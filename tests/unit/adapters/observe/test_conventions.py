@@ -92,10 +92,38 @@ def test_name_has_its_role(name: str, role: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["go_memstats_mallocs_total", "kube_pod_info", "myapp_build_info", "promhttp_metric"]
+    "name",
+    [
+        "go_memstats_mallocs_total",
+        "kube_pod_info",
+        "myapp_build_info",
+        "promhttp_metric",
+        "caddy_admin_http_requests_total",
+        "caddy_admin_http_request_errors_total",
+        "proxy_admin_request_duration_seconds",
+        "redis_exporter_http_requests_total",
+        "gateway_metrics_handler_requests_total",
+    ],
 )
 def test_metric_without_a_product_meaning_is_not_a_signal(name: str) -> None:
     assert meaning_of(name).role in {None, "other"}
+
+
+@pytest.mark.parametrize(
+    ("name", "unlike"),
+    [
+        ("envoy_http_downstream_rq_total", 'envoy_http_conn_manager_prefix!="admin"'),
+        ("haproxy_frontend_http_responses_total", 'proxy!~"stats|prometheus|metrics|healthz?"'),
+        ("traefik_entrypoint_requests_total", 'entrypoint!~"traefik|metrics|ping"'),
+    ],
+)
+def test_a_proxys_own_port_is_no_traffic(name: str, unlike: str) -> None:
+    assert (meaning_of(name).role, meaning_of(name).where) == ("traffic", unlike)
+
+
+@pytest.mark.parametrize("name", ["admin_http_requests_total", "caddy_http_requests_total"])
+def test_requests_to_a_program_called_admin_are_traffic(name: str) -> None:
+    assert meaning_of(name).role == "traffic"
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ from adapters.observe.product_label import LabelSeen, chosen_label, labels_to_tr
 from adapters.observe.product_places import ProductLabels, labels_to_ask
 
 SERVICES = ("basket", "ledger", "store-front")
-Seen = tuple[str, Sequence[str], int]
+Seen = tuple[str, Sequence[str], int] | tuple[str, Sequence[str], int, bool]
 NOBODY = ProductLabels()
 
 
 def chosen(*seen: Seen, told: ProductLabels = NOBODY) -> str:
-    asked = labels_to_ask([label for label, _, _ in seen], told)
+    asked = labels_to_ask([one[0] for one in seen], told)
     found = chosen_label([LabelSeen(*one) for one in seen], asked, told)
     return found.label if found else ""
 
@@ -54,6 +54,18 @@ def test_usual_label_of_a_few_metrics_gives_way_to_one_that_most_carry() -> None
     assert chosen(("service", SERVICES, 20), ("svc", SERVICES, 30)) == "service"
 
 
+def test_usual_label_of_facts_alone_gives_way_to_the_scrape() -> None:
+    facts: Seen = ("service", ["kubernetes", "checkout-slo"], 3, False)
+
+    assert chosen(facts, ("job", SERVICES, 30)) == "job"
+    assert chosen(facts, ("job", SERVICES, 1, False)) == "service"
+    assert chosen(facts, ("zone", SERVICES, 30), ("zq", ["prod"], 30)) == "service"
+    assert (
+        chosen(facts, ("job", SERVICES, 30), told=ProductLabels(preferred=("service",)))
+        == "service"
+    )
+
+
 def test_operator_setting_comes_first() -> None:
     told = ProductLabels(preferred=("zone_name",))
 
@@ -85,6 +97,7 @@ def test_few_labels_are_tried_and_each_exists(labels: list[str]) -> None:
             st.sampled_from(["svc", "job", "pod", "zq", "le", "queue", "inst"]),
             st.lists(st.text(max_size=12)),
             st.integers(0, 2**64),
+            st.booleans(),
         )
     )
 )
