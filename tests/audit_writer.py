@@ -1,4 +1,4 @@
-"""A process that writes rows of the trail until it is killed; prints each number once committed."""
+"""A process that writes rows of the audit log until it is killed; prints each number once committed."""
 
 import asyncio
 import sys

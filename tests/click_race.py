@@ -50,7 +50,7 @@ class Race:
     effects: int
     approvals: int
     confirmed_by: int  # different people
-    decided: int  # rows of the trail that say who won
+    decided: int  # rows of the audit log that say who won
     card_is_true: bool
     no_edit_was_idle: bool
 

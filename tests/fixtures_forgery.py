@@ -1,6 +1,6 @@
-"""Attacks on the trail by a database writer without a key: as SQL, in any order.
+"""Attacks on the audit log by a database writer without a key: as SQL, in any order.
 
-The trail it begins with has a beginning without a key, a seal over it, rows with a key, an erasure
+The audit log it begins with has a beginning without a key, a seal over it, rows with a key, an erasure
 and checkpoints. The forger kept a copy of rows as they were earlier, but for their tips.
 """
 
@@ -19,7 +19,7 @@ GUARDS = (
 )  # fmt: skip
 COLUMNS = tuple("at" if name == "at_us" else name for name in ChainRow._fields)
 SEALS = ("prev", "mac", "key_id", "body_hash", "salt", "erased_by", "tip")
-ROWS = 24  # of the trail it begins with
+ROWS = 24  # of the audit log it begins with
 NOBODY = AuditKeys()
 STRANGER = AuditKeys("1", {"1": b"a key of the forger's own, 32 long"})
 

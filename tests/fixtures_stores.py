@@ -77,7 +77,7 @@ class LapsingStoredCards(StoredCards):
 
 @dataclass
 class Stores:
-    """The ports, and what was written to the trail."""
+    """The ports, and what was written to the audit log."""
 
     sessions: SessionStore
     proposals: ProposalStore

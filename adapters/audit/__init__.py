@@ -1,1 +1,1 @@
-"""Where the audit trail is delivered: an HTTP collector, an object store, NATS."""
+"""Where the audit log is delivered: an HTTP collector, an object store, NATS."""

@@ -1,4 +1,4 @@
-"""A row of the audit trail as a CloudEvent, the same for every sink."""
+"""A row of the audit log as a CloudEvent, the same for every sink."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""Where the audit trail is sent over HTTP: events to a collector, checkpoints to an object store."""
+"""Where the audit log is sent over HTTP: events to a collector, checkpoints to an object store."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -48,7 +48,7 @@ class AuditHttp:
         await self._client.aclose()
 
     async def _send(self, method: str, url: str, body: bytes, kind: str) -> None:
-        with mapped_errors("where the audit trail is sent"):
+        with mapped_errors("where the audit log is sent"):
             request = self._client.build_request(
                 method,
                 url,

@@ -1,7 +1,7 @@
 """Publishes audit rows to NATS JetStream, with nats-py (the extra `kortex[nats]`).
 
 One connection per batch: each address passes the egress guard before it is dialled, and Kortex
-never follows addresses that a server announces. The trail is the queue, so the client neither
+never follows addresses that a server announces. The audit log is the queue, so the client neither
 reconnects nor buffers; the next batch does (docs/adr/0006).
 """
 

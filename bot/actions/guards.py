@@ -1,6 +1,6 @@
 """The guards between a person's Confirm and the dispatch, in order.
 
-Every verdict is written to the audit trail before the next guard is asked. A guard that cannot
+Every verdict is written to the audit log before the next guard is asked. A guard that cannot
 decide raises, and then nothing is dispatched.
 """
 

@@ -26,7 +26,7 @@ ActionRoles: TypeAlias = Callable[[str], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a decision did nothing: `code` for the trail, `text` for the person."""
+    """Why a decision did nothing: `code` for the audit log, `text` for the person."""
 
     code: str
     text: str

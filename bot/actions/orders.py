@@ -114,7 +114,7 @@ _CAME_OF: Final = {
 
 
 def retired(row: Proposal, same: Proposal, outcome: Outcome) -> AuditEvent:
-    """The row of the trail of an open one that is over because the same order goes out."""
+    """The row of the audit log of an open one that is over because the same order goes out."""
     body: dict[str, JsonValue] = {
         "proposal": row.id,
         "action": row.action,

@@ -1,4 +1,4 @@
-"""The audit trail: whether it holds, and where its checkpoints and events go."""
+"""The audit log: whether it holds, and where its checkpoints and events go."""
 
 import asyncio
 import os
@@ -43,23 +43,23 @@ TAIL_BYTES = 65_536  # of the checkpoint file: some 400 checkpoints, of the newe
 CHECKPOINT_TICK_S = 5.0
 EVENTS_TICK_S = 2.0  # how late an event may be in the log
 WHOLE_TRAIL_S = 24 * 3600.0
-SOON_S = 30.0  # a start reads the end of the trail; all of it is read once answers go out
+SOON_S = 30.0  # a start reads the end of the audit log; all of it is read once answers go out
 GENTLE_ROWS = 500  # judged at a stretch on the loop: some 4 ms
 LAST_CHECKPOINT_S = 3.0
 _CALLS = frozenset({AuditKind.MODEL_CALL, AuditKind.TOOL_CALL})
 
 
 async def check_trail(settings: Settings, trail: StoredTrail, keys: AuditKeys) -> None:
-    """Refuse a broken trail.
+    """Refuse a broken audit log.
 
-    With a key, a trail whose end does not verify is never continued, nor is a keyed one without its
+    With a key, an audit log whose end does not verify is never continued, nor is a keyed one without its
     key. Raises ConfigurationError, StorageUnavailable.
     """
     if not keys.keyed:
         newest = await trail.newest()
         if newest is not None and newest.key_id:
             raise ConfigurationError(
-                f"audit.key: the audit trail is sealed with the key {newest.key_id!r}, and none is "
+                f"audit.key: the audit log is sealed with the key {newest.key_id!r}, and none is "
                 "configured. Set [audit] key and key_id (KORTEX_AUDIT_KEY); nothing was started."
             )
         return
@@ -67,9 +67,9 @@ async def check_trail(settings: Settings, trail: StoredTrail, keys: AuditKeys) -
     bad = (await verify_end(trail, keys, witnesses)).bad
     if bad is not None:
         raise ConfigurationError(
-            f"audit: the trail is not valid at row {bad.seq}: {bad.reason}. Nothing was started. "
+            f"audit: the audit log is not valid at row {bad.seq}: {bad.reason}. Nothing was started. "
             "Keep a copy of the database and run `kortex audit verify`. `kortex audit seal` "
-            "accepts the trail in its current state, on your responsibility."
+            "accepts the audit log in its current state, on your responsibility."
         )
 
 
@@ -100,7 +100,7 @@ def audit_jobs(
     """
     if not rules.audit_keys(settings).keyed:
         log.warning(
-            "audit.without_key", what="anyone who can write to the database can forge the trail"
+            "audit.without_key", what="anyone who can write to the database can forge the audit log"
         )
     checkpoints = make_checkpoints(settings, database, surface, team, stack)
     feed = make_feed(settings, database, stack)
@@ -118,7 +118,7 @@ def audit_jobs(
 
 
 class WholeTrail:
-    """Verifies the whole audit trail, a page at a time: about a million rows in some minutes."""
+    """Verifies the whole audit log, a page at a time: about a million rows in some minutes."""
 
     def __init__(self, settings: Settings, database: Database) -> None:
         self._settings = settings

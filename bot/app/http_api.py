@@ -55,7 +55,7 @@ from bot.web.page import PageSessions, page_routes
 log = structlog.get_logger(__name__)
 
 ASKS_PER_MINUTE = 20  # of one caller; as of a person in Slack
-PAGE_ROWS = 1_000  # of the trail judged at a stretch on the loop: some 8 ms
+PAGE_ROWS = 1_000  # of the audit log judged at a stretch on the loop: some 8 ms
 
 
 @dataclass(frozen=True, slots=True)

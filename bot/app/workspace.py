@@ -333,7 +333,7 @@ def ingress_settings(base: Base, workspace: SlackWorkspace) -> IngressSettings:
 
 
 async def _audit_behind(base: Base, tenant: str) -> Sequence[str]:
-    """The trail is the operators' own: other workspaces see nothing of its sinks."""
+    """The audit log is the operators' own: other workspaces see nothing of its sinks."""
     return await sinks_behind(base.settings, base.stores.database) if tenant == HOME else ()
 
 

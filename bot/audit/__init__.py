@@ -1,1 +1,1 @@
-"""The audit trail: its chain, its checkpoints, its verification, its feed."""
+"""The audit log: its chain, its checkpoints, its verification, its feed."""

@@ -1,4 +1,4 @@
-"""The chain of the audit trail's rows: keys, hashes, MACs. The store writes them.
+"""The chain of the audit log's rows: keys, hashes, MACs. The store writes them.
 
 body_hash = SHA-256(salt, actor, body) mac = HMAC-SHA-256(key, seq, previous mac, body_hash, at,
 kind, session, key id, event key) tip = HMAC-SHA-256(another key, seq, mac), on the newest row only;
@@ -28,7 +28,7 @@ _CHECKPOINTS = b"kortex audit checkpoint 1"
 
 
 class ChainRow(NamedTuple):
-    """One row of the trail as it is stored. `at_us` is microseconds since the epoch."""
+    """One row of the audit log as it is stored. `at_us` is microseconds since the epoch."""
 
     seq: int
     at_us: int

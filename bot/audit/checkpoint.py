@@ -1,6 +1,6 @@
-"""A signed statement of how long the trail is and where it ends, small enough for a chat message.
+"""A signed statement of how long the audit log is and where it ends, small enough for a chat message.
 
-Kept where the database's owner cannot reach, it shows a cut tail and a rewritten trail, which the
+Kept where the database's owner cannot reach, it shows a cut tail and a rewritten audit log, which the
 chain alone cannot.
 """
 
@@ -30,7 +30,7 @@ class TrailEnd(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The trail had `size` rows, the last with the MAC `head`."""
+    """The audit log had `size` rows, the last with the MAC `head`."""
 
     size: int
     head: str

@@ -1,4 +1,4 @@
-"""Signed checkpoints of the trail, made when due and published where the database cannot reach."""
+"""Signed checkpoints of the audit log, made when due and published where the database cannot reach."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
@@ -83,7 +83,7 @@ class Checkpoints:
                 "audit.trail.cut",
                 was=seen.seq,
                 now=newest.seq if newest else 0,
-                what="rows of the audit trail were removed; stop Kortex, keep a copy of the "
+                what="rows of the audit log were removed; stop Kortex, keep a copy of the "
                 "database and run `kortex audit verify`",
             )
         return self._is_cut

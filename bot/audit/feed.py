@@ -1,6 +1,6 @@
-"""Every row of the trail as a `koder.admin.action` event: in the log and, if configured, over HTTP.
+"""Every row of the audit log as a `koder.admin.action` event: in the log and, if configured, over HTTP.
 
-The trail itself is the queue: a cursor per sink marks the delivered rows, so an event survives a
+The audit log itself is the queue: a cursor per sink marks the delivered rows, so an event survives a
 crash and a collector that is away. At least once; receivers drop duplicates by sequence.
 
 A sink that is far behind catches up beside the answers, in pieces with rests between them.

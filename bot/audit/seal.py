@@ -1,6 +1,6 @@
 """A seal: a row with which a holder of the key accepts all rows before it as they were then.
 
-It lets a trail continue that began without a key, or that was found broken: `audit.sealed`, whose
+It lets an audit log continue that began without a key, or that was found broken: `audit.sealed`, whose
 `prev` is a digest of every earlier row in place of the last MAC. It does not prove those rows, only
 that they are unchanged since.
 """

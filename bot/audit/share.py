@@ -1,4 +1,4 @@
-"""How much of a core the trail's own reading may take from the answers: a share, then a rest."""
+"""How much of a core the audit log's own reading may take from the answers: a share, then a rest."""
 
 from typing import Final
 

@@ -121,7 +121,7 @@ class Verifier:
         return True
 
     def _holds(self, row: ChainRow) -> bool:
-        """A fast path for the ordinary row: a trail has millions. `_judge` handles the rest."""
+        """A fast path for the ordinary row: an audit log has millions. `_judge` handles the rest."""
         seq, at, kind, session, key, actor, salt, body, body_hash, prev, mac, key_id, *rest = row
         if (
             seq != self._seq + 1

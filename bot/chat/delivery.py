@@ -160,6 +160,6 @@ class Redelivery:
         ask = held.ask
         words = (
             f"Kortex could not deliver an answer to {ask.asker.user} in {ask.place.channel} for "
-            f"an hour and gave up. The audit trail has it as {ask.turn_id}."
+            f"an hour and gave up. The audit log has it as {ask.turn_id}."
         )
         return self._is_open() and await self._tell_admins(ask.place.team, words) > 0

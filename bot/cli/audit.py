@@ -1,4 +1,4 @@
-"""`kortex audit`: verify the trail, seal it, export it, erase content from it."""
+"""`kortex audit`: verify the audit log, seal it, export it, erase content from it."""
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -42,7 +42,7 @@ PAGE_ROWS = 1_000
 
 @click.group()
 def audit() -> None:
-    """Verify, seal, export or erase the audit trail: everything that was decided."""
+    """Verify, seal, export or erase the audit log: everything that was decided."""
 
 
 @audit.command()
@@ -107,7 +107,7 @@ async def export(settings: Settings, session: str, since: datetime | None) -> in
 
 
 async def _session(database: Database, trail: StoredTrail, wanted: str) -> str | None:
-    """Its id. Rows outlive their session, so an id in the trail is one whether it is stored or not."""
+    """Its id. Rows outlive their session, so an id in the audit log is one whether it is stored or not."""
     if await trail.entries(session=wanted, limit=1):
         return wanted
     found = await find_session(database, wanted)
@@ -141,9 +141,9 @@ async def erase(settings: Settings, session: str, person: str, reason: str) -> i
 @reason_option
 @configured
 async def seal(settings: Settings, reason: str) -> int:
-    """Accept a trail that does not verify as it is, on record.
+    """Accept an audit log that does not verify as it is, on record.
 
-    Use it for a trail that began without a key, was restored or was tampered with. Stop every Kortex
+    Use it for an audit log that began without a key, was restored or was tampered with. Stop every Kortex
     first.
     """
     keys = rules.audit_keys(settings)
@@ -153,7 +153,7 @@ async def seal(settings: Settings, reason: str) -> int:
         database = await opened(settings, stack)
         found = await verify_trail(StoredTrail(database), keys, kept_outside(settings))
         if found.bad is None:
-            print("the trail is valid: there is nothing to seal")
+            print("the audit log is valid: there is nothing to seal")
             return OK
         rows = await seal_rows(database, found, by=operator(), reason=reason)
     print(

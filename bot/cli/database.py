@@ -105,7 +105,7 @@ async def _take_as_itself(origin: RestoreGuard) -> None:
 
 
 async def opened(settings: Settings, stack: AsyncExitStack) -> Database:
-    """The database without a migration and without a check of its trail, closed with the stack.
+    """The database without a migration and without a check of its audit log, closed with the stack.
 
     Raises ConfigurationError, StorageUnavailable.
     """

@@ -2,7 +2,7 @@
 
 Each folder has mode 0700 and belongs to the user who runs the demo. It is in the user's state folder,
 or in the temporary folder where the home cannot be written. A demo leaves its folder behind, so that
-its trail can be verified afterwards. The next demo removes the folders of demos that ended.
+its audit log can be verified afterwards. The next demo removes the folders of demos that ended.
 """
 
 import json

@@ -261,7 +261,7 @@ def _kept(output: str, dossier: Dossier, text: str) -> str:
 
 
 async def _posted(stores: Stores, slack: _Slack, dossier: Dossier, text: str) -> bool:
-    """In the thread, once per state of the trail; on record before it is sent."""
+    """In the thread, once per state of the audit log; on record before it is sent."""
     last = dossier.trail[-1].seq if dossier.trail else 0
     key = f"report:{dossier.session.id}:{last}"
     await stores.audit.append(

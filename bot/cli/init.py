@@ -245,7 +245,7 @@ def _keep_key(variables: Path, answers: Answers, env: Mapping[str, str]) -> str:
         return f"{variables} already existed and was not changed.{missing}"
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
-    return f"{variables} has the key of the audit trail: keep a copy of it elsewhere."
+    return f"{variables} has the key of the audit log: keep a copy of it elsewhere."
 
 
 def _replace(config: Path, text: str) -> None:

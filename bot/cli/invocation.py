@@ -108,5 +108,5 @@ def loaded(config: Path) -> Settings:
 
 
 def operator() -> str:
-    """The actor of a command in the audit trail."""
+    """The actor of a command in the audit log."""
     return f"cli:{getpass.getuser()}"

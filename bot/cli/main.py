@@ -33,7 +33,7 @@ TABLE: Final[Mapping[str, tuple[str, str]]] = {
     "usage": ("usage:usage", "Export what every model call used and cost."),
     "incident": ("incident:incident", "Write an incident's report, or record it for `eval`."),
     "eval": ("eval.command:evaluate", "Score the answers to recorded incidents."),
-    "audit": ("audit:audit", "Verify, seal, export or erase the audit trail."),
+    "audit": ("audit:audit", "Verify, seal, export or erase the audit log."),
     "records": ("records:records", "Export or delete all data of one session or person."),
     "token": ("token:token", "Manage the tokens of people and programs that call over HTTP."),
     "backup": ("database:backup", "Copy the SQLite database, also while Kortex runs."),

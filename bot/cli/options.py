@@ -69,7 +69,7 @@ person_option = click.option(
     help='This person: "U0123456" of home, "T0123456/U0123456" elsewhere.',
 )
 reason_option = click.option(
-    "--reason", required=True, metavar="TEXT", help="Written into the audit trail."
+    "--reason", required=True, metavar="TEXT", help="Written into the audit log."
 )
 jsonl_option = click.option(
     "--jsonl",

@@ -57,7 +57,7 @@ async def export(settings: Settings, session: str, person: str) -> int:
 @reason_option
 @configured
 async def delete(settings: Settings, session: str, person: str, reason: str) -> int:
-    """Delete it. Content of the audit trail is erased; the chain stays."""
+    """Delete it. Content of the audit log is erased; the chain stays."""
     exactly_one(session=session, person=person)
     subject = Subject(session, person)
     async with AsyncExitStack() as stack:
@@ -83,7 +83,7 @@ async def delete(settings: Settings, session: str, person: str, reason: str) -> 
         rows = await found.delete()
     print(
         f"deleted {rows} rows and {workflows} records of the engine, and erased the content of "
-        f"{erased} rows of the audit trail. The chain stays valid. Delete copies elsewhere "
+        f"{erased} rows of the audit log. The chain stays valid. Delete copies elsewhere "
         f"yourself (backups, logs, events, the chat)."
     )
     return OK

@@ -64,7 +64,7 @@ async def demo_running(
     """The page's URL while everything runs. Without a port the usual one, or a free one.
 
     `folder` gets the database (unless KORTEX_DEMO_DATABASE_URL names another), `kortex.toml` with
-    the key of its trail, and a script that fires an alert. For any `host`, the page answers to the
+    the key of its audit log, and a script that fires an alert. For any `host`, the page answers to the
     names of this machine's loopback alone.
 
     Raises ConfigurationError when the port that was asked for cannot be had.

@@ -141,7 +141,7 @@ class ProposalStore(Protocol):
         """Another proposal of the tenant with an identical order that conflicts with this one.
 
         Its order was sent, and had not ended before this proposal was raised, by the order of the
-        audit trail and not by a clock. Once there is one there always is, unless a guard refused
+        audit log and not by a clock. Once there is one there always is, unless a guard refused
         that order and nothing was sent. None also if the row does not exist.
         """
         ...

@@ -1,4 +1,4 @@
-"""The audit trail: written, and read back."""
+"""The audit log: written, and read back."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,7 +8,7 @@ from bot.domain.audit import AuditEvent, TrailEntry
 
 
 class AuditLog(Protocol):
-    """The append-only trail, for events that change no other row."""
+    """The append-only audit log, for events that change no other row."""
 
     async def append(self, event: AuditEvent) -> None:
         """Write one row; a repeated `key` is one row. Raises StorageUnavailable."""

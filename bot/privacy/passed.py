@@ -1,6 +1,6 @@
 """Digests of texts without findings: none of them is searched twice.
 
-Most text was redacted before: on its way in, out, and into the trail; with each edit of an answer;
+Most text was redacted before: on its way in, out, and into the audit log; with each edit of an answer;
 with each round of a turn.
 """
 

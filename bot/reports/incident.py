@@ -254,7 +254,7 @@ def _proof(dossier: Dossier, facts: ReportFacts) -> Iterator[str]:
     yield "## What proves it"
     yield ""
     if not dossier.trail:
-        yield "The audit trail has no row of this session."
+        yield "The audit log has no row of this session."
         return
     first, last = dossier.trail[0], dossier.trail[-1]
     verdict = facts.verdict

@@ -101,7 +101,7 @@ class AccessSettings(RouteSettings):
 
 
 class SinkAccessSettings(AccessSettings):
-    """The address for rows of the audit trail: a sink that does not answer must not delay others."""
+    """The address for rows of the audit log: a sink that does not answer must not delay others."""
 
     timeout: Duration = timedelta(seconds=10)
 

@@ -140,7 +140,7 @@ class PrivacySettings(Section):
 
     `send_images` false shows no attached image to a model: what an image holds cannot be masked.
     `local_hosts` are names, globs, addresses and networks that `local_only` lets be reached.
-    `audit_every_call` false leaves model and tool calls out of the trail. With
+    `audit_every_call` false leaves model and tool calls out of the audit log. With
     `do_not_retain_default` nothing that was said or read outlives its turn in our tables.
     """
 

@@ -1,4 +1,4 @@
-"""The append-only trail: gapless numbers, one writer at a time, in the writer's transaction.
+"""The append-only audit log: gapless numbers, one writer at a time, in the writer's transaction.
 
 Every row is sealed into the chain of `bot.audit.chain` as it is written. Reading it back,
 verifying, erasing and sealing what a chain cannot follow live in `audit_reading`, `audit_erasure`
@@ -55,7 +55,7 @@ _WHOLE = sa.select(
 
 
 class TrailChanged(StorageUnavailable):
-    """The trail is not as it was left: nothing may be written after it, so nothing is done."""
+    """The audit log is not as it was left: nothing may be written after it, so nothing is done."""
 
 
 async def append_audit(connection: AsyncConnection, event: AuditEvent) -> int:
@@ -66,7 +66,7 @@ async def append_audit(connection: AsyncConnection, event: AuditEvent) -> int:
 async def append_audits(connection: AsyncConnection, events: Sequence[AuditEvent]) -> Sequence[int]:
     """Write rows in the caller's transaction and return their numbers; a repeated `key` is one row.
 
-    The last statements of the transaction: the trail's lock is held until the end, and one taken
+    The last statements of the transaction: the audit log's lock is held until the end, and one taken
     after every row lock cannot deadlock. Raises StorageUnavailable.
     """
     if not events:
@@ -139,7 +139,7 @@ async def _is_of_first_edition(connection: AsyncConnection, sealing: Sealing, se
         fits = False
     if not fits:
         raise TrailChanged(
-            f"the audit trail was changed from outside: row {seq} is not the last one that "
+            f"the audit log was changed from outside: row {seq} is not the last one that "
             "Kortex wrote. Nothing was done. Stop Kortex, keep a copy of the database and run "
             "`kortex audit verify`"
         )

@@ -1,4 +1,4 @@
-"""An operator's recorded changes of the trail: erase content, and seal it.
+"""An operator's recorded changes of the audit log: erase content, and seal it.
 
 Erased rows stay, and the chain holds. A seal is one row, made with the key, over all rows before
 it.
@@ -21,7 +21,7 @@ from bot.store.person import PersonRows
 from bot.store.sealing import sealing_of
 from bot.store.tables import audit
 
-BATCH_ROWS = 1_000  # per transaction: the trail is locked during one
+BATCH_ROWS = 1_000  # per transaction: the audit log is locked during one
 
 _CLOCK = sa.type_coerce(now(), sa.BigInteger())
 
@@ -35,7 +35,7 @@ async def erase(
     session: str = "",
     named: bool = False,
 ) -> int:
-    """Empty actor and body of a person's rows, or a session's, and record that in the trail.
+    """Empty actor and body of a person's rows, or a session's, and record that in the audit log.
 
     `named`: also of rows whose body names the person. Returns the number of rows; rows about other
     erasures stay. Raises UnknownWorkspace, StorageUnavailable.
@@ -89,7 +89,7 @@ async def _batch(
 async def seal(database: Database, found: Summary, *, by: str, reason: str) -> int:
     """Write the seal over the rows that `verify` has `found`; returns the number of rows.
 
-    Reads the whole trail before the transaction. Raises TrailChanged when it grew in the meantime
+    Reads the whole audit log before the transaction. Raises TrailChanged when it grew in the meantime
     (a bot still runs; no seal was made), StorageUnavailable.
     """
     digest, emptied, last = Digest(), list[int](), 0
@@ -114,7 +114,7 @@ async def seal(database: Database, found: Summary, *, by: str, reason: str) -> i
         newest = await connection.scalar(sa.select(sa.func.max(audit.c.seq)))
         if (newest or 0) != last:
             raise TrailChanged(
-                "the audit trail grew while it was read. Nothing was sealed: stop every Kortex on "
+                "the audit log grew while it was read. Nothing was sealed: stop every Kortex on "
                 "this database, then try again"
             )
         at_us = (await connection.execute(sa.select(_CLOCK))).scalar_one()

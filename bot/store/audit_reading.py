@@ -1,4 +1,4 @@
-"""The trail read back: whole pages for the verifier, entries for people and sinks, checkpoints."""
+"""The audit log read back: whole pages for the verifier, entries for people and sinks, checkpoints."""
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -81,7 +81,7 @@ class StoredTrail:
     ) -> Sequence[TrailEntry]:
         """The entries in order, after row `after`; `newest` takes the last ones.
 
-        `of` is a condition on the table of the trail.
+        `of` is a condition on the table of the audit log.
         """
         order = audit.c.seq.desc() if newest else audit.c.seq
         own = of_session(audit.c.session_id, self._scope)
@@ -121,10 +121,13 @@ class StoredTrail:
             if oldest is None:
                 return None
             if first is None:
-                return Bad(1, f"the trail is empty, and there is a session from {oldest:%Y-%m-%d}")
+                return Bad(
+                    1, f"the audit log is empty, and there is a session from {oldest:%Y-%m-%d}"
+                )
             if from_micros(first) - oldest > _SESSION_BEFORE_ROW:
                 return Bad(
-                    1, f"the trail begins after the first session, which is from {oldest:%Y-%m-%d}"
+                    1,
+                    f"the audit log begins after the first session, which is from {oldest:%Y-%m-%d}",
                 )
             return None
 
@@ -175,7 +178,7 @@ async def verify(
     page_rows: int = PAGE_ROWS,
     rest: Rest | None = None,
 ) -> Summary:
-    """Read the whole trail; compare it with its own checkpoints and the given ones.
+    """Read the whole audit log; compare it with its own checkpoints and the given ones.
 
     A page is checked without a pause: some 8 µs a row. `rest` gets the seconds of each page before
     the next one. Raises StorageUnavailable.
@@ -199,7 +202,7 @@ async def verify_end(
     witnesses: Sequence[Checkpoint] = (),
     rows: int = PAGE_ROWS,
 ) -> Summary:
-    """As `verify`, of the newest rows alone: what a start can afford, however long the trail is.
+    """As `verify`, of the newest rows alone: what a start can afford, however long the audit log is.
 
     Raises StorageUnavailable.
     """
@@ -218,7 +221,7 @@ async def verify_end(
 
 
 async def _whole(trail: StoredTrail, found: Summary, seal: ChainRow | None) -> Summary:
-    """A trail that holds in itself may still lack its beginning."""
+    """An audit log that holds in itself may still lack its beginning."""
     return found if found.bad or seal else replace(found, bad=await trail.begins_late())
 
 

@@ -1,4 +1,4 @@
-"""How far each sink of the audit trail has been served, and which replica serves it now."""
+"""How far each sink of the audit log has been served, and which replica serves it now."""
 
 from typing import Final
 

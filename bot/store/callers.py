@@ -64,7 +64,7 @@ class StoredCallers:
         self._database = database
 
     async def create(self, caller: KnownCaller, lives: timedelta | None, by: str) -> NewToken:
-        """A token for that caller, on record in the trail. Raises CallerDiffers."""
+        """A token for that caller, on record in the audit log. Raises CallerDiffers."""
         token = PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
         token_id = f"t_{secrets.token_hex(6)}"
 

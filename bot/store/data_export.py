@@ -1,6 +1,6 @@
 """All data of one conversation or one person, for an export and for a deletion.
 
-Spending stays, without the name; so do the rows of the trail, whose content is erased
+Spending stays, without the name; so do the rows of the audit log, whose content is erased
 (`bot.store.audit_by_hand`). The engine's records are in `bot.engine.records`.
 """
 
@@ -89,7 +89,7 @@ class SubjectRecords:
 
     @property
     def trail(self) -> sa.ColumnElement[bool]:
-        """Which rows of the audit trail are of it, while its turns are there."""
+        """Which rows of the audit log are of it, while its turns are there."""
         session = self._subject.session
         return audit.c.session_id == session if session else self._person.trail(named=True)
 
@@ -132,7 +132,7 @@ class SubjectRecords:
             )
 
     async def rows(self) -> AsyncIterator[dict[str, JsonValue]]:
-        """Every row, with its table, as JSON; without the trail's."""
+        """Every row, with its table, as JSON; without the audit log's."""
         every = [*self._own(), (turns, self._turn), *self._kept()]
         every += [(table, table.c.turn_id.in_(self._turns)) for table in _OF_A_TURN]
         for table, where in every:
@@ -149,7 +149,7 @@ class SubjectRecords:
                 yield {"table": table.name, **values}
 
     async def delete(self) -> int:
-        """Delete all but the trail; the number of rows. After a crash, a repeat continues."""
+        """Delete all but the audit log; the number of rows. After a crash, a repeat continues."""
         deleted = 0
         while some := await self._database.transact(self._some_turns):
             deleted += some

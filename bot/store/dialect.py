@@ -160,7 +160,7 @@ async def lock_order(connection: AsyncConnection, digest: str) -> None:
 
 
 async def lock_audit(connection: AsyncConnection) -> None:
-    """One writer of the trail at a time, until the transaction ends.
+    """One writer of the audit log at a time, until the transaction ends.
 
     SQLite needs none: a write transaction is alone there already.
     """

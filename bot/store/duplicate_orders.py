@@ -1,6 +1,6 @@
 """Identical orders of one tenant: open in the channel, or sent before another.
 
-The trail gives the order, because its rows have one order on every replica, without a clock.
+The audit log gives the order, because its rows have one order on every replica, without a clock.
 """
 
 from typing import Any, Final

@@ -140,7 +140,7 @@ async def _session_of(connection: AsyncConnection, turn: TurnId) -> str | None:
 def _on_record(
     turn: TurnId, person: Person, vote: Vote, session: str, key: str, *, explained: bool = False
 ) -> AuditEvent:
-    """Without the reason's words: the trail keeps nothing that was said."""
+    """Without the reason's words: the audit log keeps nothing that was said."""
     return AuditEvent(
         AuditKind.FEEDBACK_GIVEN,
         person.user,

@@ -16,7 +16,7 @@ from bot.store.tables import IS_UNDER_WAY, audit, proposals, watches
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """What a sink of the trail has not taken: how many rows, and for how long the oldest has waited."""
+    """What a sink of the audit log has not taken: how many rows, and for how long the oldest has waited."""
 
     rows: int = 0
     seconds: float = 0.0

@@ -69,7 +69,7 @@ class PersonRows:
         return (table.c.user_id == self.user) & (by_tenant | table.c.turn_id.in_(own))
 
     def trail(self, *, named: bool) -> sa.ColumnElement[bool]:
-        """Of the audit trail; `named`: also rows whose body names them."""
+        """Of the audit log; `named`: also rows whose body names them."""
         who = audit.c.actor == self.user
         if named:
             who |= audit.c.body.contains(json_text(self.user), autoescape=True)

@@ -173,7 +173,7 @@ class Replicas:
         """End the open transactions of a frozen process; the number of connections that it lost.
 
         Frozen between two messages of one statement it is no idle transaction to PostgreSQL, which
-        would keep its locks, the audit trail's among them, until the process dies. The name that
+        would keep its locks, the audit log's among them, until the process dies. The name that
         each process gives its connections identifies them.
         """
 

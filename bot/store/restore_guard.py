@@ -1,7 +1,7 @@
 """Detect a database that is an older copy of itself.
 
 A backup is marked as one. Otherwise, on SQLite, a file beside the database names the newest row of
-the trail and the database's inode: a database without that row is an older copy; without the file,
+the audit log and the database's inode: a database without that row is an older copy; without the file,
 or with another inode (the whole folder was copied or restored), it is unknown. On PostgreSQL the row names the transaction that wrote it: after reading in a dump it is another one. A
 database made from it as a template has another number. A promoted standby, or a log played to an
 earlier moment, shows another timeline; these two look the same.
@@ -44,7 +44,7 @@ _TIMELINE: Final = sa.text("SELECT substr(pg_walfile_name(pg_current_wal_lsn()),
 _NUMBER: Final = sa.text("SELECT oid FROM pg_database WHERE datname = current_database()")
 _MARK_BYTES: Final = 256
 _TOO_LARGE: Final = 1 << 63
-# Number and MAC of a row of the trail; 0 and nothing of one without rows.
+# Number and MAC of a row of the audit log; 0 and nothing of one without rows.
 Newest = tuple[int, str]
 Inode = tuple[int, int]  # and, before it, the device, whose number may change with a restart
 _NONE: Final[Newest] = (0, "")
@@ -65,7 +65,7 @@ class Standing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SeenMark:
-    """The file beside a SQLite database: number and MAC of the newest row its trail had here."""
+    """The file beside a SQLite database: number and MAC of the newest row its audit log had here."""
 
     path: Path
     database: Path

@@ -48,7 +48,7 @@ class Closed:
 
 
 async def close_restored(database: Database) -> Closed:
-    """End the open work, with a row of the trail each. Raises StorageUnavailable.
+    """End the open work, with a row of the audit log each. Raises StorageUnavailable.
 
     The engine's own work must be ended before, and no replica may be serving.
     """

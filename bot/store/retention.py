@@ -1,6 +1,6 @@
 """Deletion after the retention period: messages, and the results read.
 
-Turns, proposals, spending and the audit trail stay; they hold no messages.
+Turns, proposals, spending and the audit log stay; they hold no messages.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""What a database's connections do to rows on their way in: redact them, and seal the audit trail."""
+"""What a database's connections do to rows on their way in: redact them, and seal the audit log."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -40,7 +40,7 @@ from bot.store.tables import messages as messages_table
 from bot.store.tables import sessions, tickets, turns
 
 IDLE_TTL = timedelta(hours=168)
-# Each waits for the trail's lock with a connection, and new questions need connections too.
+# Each waits for the audit log's lock with a connection, and new questions need connections too.
 BEGIN_AT_ONCE: Final = 4
 
 

@@ -28,7 +28,7 @@ from bot.store.turn_step_table import turn_steps
 
 log = structlog.get_logger(__name__)
 
-# Each waits for all of them. More gain little: what they share is the commit and the trail's lock.
+# Each waits for all of them. More gain little: what they share is the commit and the audit log's lock.
 MOST_TOGETHER: Final = 16
 # The least time between the transactions of different turns: turns that are ready by then share
 # one.

@@ -1,4 +1,4 @@
-"""The audit trail in a stream of a real nats-server."""
+"""The audit log in a stream of a real nats-server."""
 
 import asyncio
 import json

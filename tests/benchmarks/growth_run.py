@@ -1,5 +1,5 @@
 """Measures turns on three SQLite files in turn: an empty one, one with years behind it, and a copy of
-that whose log never had the rows of the trail.
+that whose log never had the rows of the audit log.
 
 `growth_run AUDIT_ROWS ROUNDS`. The bot is in this process; Slack, the model and Loki are others.
 """

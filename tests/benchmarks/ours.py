@@ -1,7 +1,7 @@
 """Our side of the loop alone: provider, loop, runner with validation, redaction, an audited SQLite.
 
 No Slack, no durable engine and no records of steps: those are measured as a whole turn. What a step tells
-the trail is written when the step would be recorded, in one transaction, as in a turn.
+the audit log is written when the step would be recorded, in one transaction, as in a turn.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -53,7 +53,7 @@ class CannedLogs:
 
 
 class TrailAlone(TurnSteps):
-    """The rows of the trail without the steps that they belong to."""
+    """The rows of the audit log without the steps that they belong to."""
 
     async def keep(
         self,

@@ -1,4 +1,4 @@
-"""How fast the trail is verified, against hashing the same bytes; and what a row costs to write."""
+"""How fast the audit log is verified, against hashing the same bytes; and what a row costs to write."""
 
 import asyncio
 import hashlib

@@ -1,6 +1,6 @@
 """A turn on a database with years behind it, against one on an empty one, on SQLite and PostgreSQL.
 
-`KORTEX_BENCH_AUDIT_ROWS` sets another number of rows of the trail; a million take about a minute.
+`KORTEX_BENCH_AUDIT_ROWS` sets another number of rows of the audit log; a million take about a minute.
 """
 
 import os
@@ -22,11 +22,11 @@ def _cpu(runs: list[Any]) -> list[float]:
 
 
 def test_turns_on_a_grown_database_against_an_empty_one() -> None:
-    """10,000 sessions, the rows of the trail, 60,000 rounds paid today; sinks served, and not."""
+    """10,000 sessions, the rows of the audit log, 60,000 rounds paid today; sinks served, and not."""
     found = result_of("growth_run", AUDIT_ROWS, ROUNDS)
     empty, grown, behind = (found[side] for side in ("empty", "grown", "behind"))
     show(
-        f"turns over those on an empty database, {AUDIT_ROWS:,} rows of the trail (target 1.1)",
+        f"turns over those on an empty database, {AUDIT_ROWS:,} rows of the audit log (target 1.1)",
         **_over_empty(grown, empty),
         log_behind_by_all_rows_cpu_ratio=ratio_of("cpu_s", behind, empty),
         log_behind_by_all_rows_turn_p50_ratio=ratio_of("turn_p50_s", behind, empty),
@@ -43,7 +43,7 @@ def test_turns_on_a_grown_postgresql_against_an_empty_one() -> None:
     found = result_of("growth_postgres", AUDIT_ROWS, ROUNDS)
     empty, grown = found["empty"], found["grown"]
     show(
-        f"turns over those on an empty PostgreSQL, {AUDIT_ROWS:,} rows of the trail (target 1.1)",
+        f"turns over those on an empty PostgreSQL, {AUDIT_ROWS:,} rows of the audit log (target 1.1)",
         **_over_empty(grown, empty),
     )
 

@@ -20,7 +20,7 @@ from tests.fixtures_database import new_database
 MEASURED: Final = 5  # at a time: a machine that others share is now faster, now slower
 FEW: Final = 30
 THREADS_OF_FEW: Final = 6
-# The engine is in a hurry for a minute, the log catches up, the trail is read once.
+# The engine is in a hurry for a minute, the log catches up, the audit log is read once.
 SETTLE_S: Final = 65.0
 
 

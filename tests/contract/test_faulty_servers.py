@@ -125,7 +125,7 @@ async def control_plane(url: str, read_s: float) -> AsyncIterator[Ask]:
 
 @asynccontextmanager
 async def outgoing(url: str, read_s: float) -> AsyncIterator[Ask]:
-    """The audit trail's sink says nothing but a status: about odd sizes it says 409."""
+    """The audit log's sink says nothing but a status: about odd sizes it says 409."""
     sink = AuditHttp(f"{url}/word{{size}}word", Route(connect_s=0.5, read_s=read_s))
 
     async def ask(word: str) -> str:

@@ -1,4 +1,4 @@
-"""What AuditLog promises, and what holds for the rows of the trail on both databases."""
+"""What AuditLog promises, and what holds for the rows of the audit log on both databases."""
 
 import asyncio
 import hashlib

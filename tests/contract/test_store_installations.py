@@ -260,7 +260,7 @@ async def test_rows_of_a_workspace_are_not_mixed_up_with_an_id_of_the_same_prefi
 
 
 async def _rows_of(database: Database, person: str) -> set[str]:
-    """The tables and workspaces of what an export holds, the trail's among it."""
+    """The tables and workspaces of what an export holds, the audit log's among it."""
     records = SubjectRecords(database, Subject(person=person))
     rows = [row async for row in records.rows()]
     told = await StoredTrail(database).entries(of=records.trail)

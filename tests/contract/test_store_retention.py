@@ -1,4 +1,4 @@
-"""Retention: old rows go, young or active ones stay, and the trail is untouched."""
+"""Retention: old rows go, young or active ones stay, and the audit log is untouched."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -66,7 +66,7 @@ async def hold(database: Database, *turns: str) -> None:
 
 
 async def written(database: Database, steps: TurnSteps, turns: list[str]) -> list[str]:
-    """Those of the turns that have their step and their row of the trail; neither alone is right."""
+    """Those of the turns that have their step and their row of the audit log; neither alone is right."""
     async with reading(database) as connection:
         told = set(await connection.scalars(sa.select(audit.c.key)))
     kept = {turn for turn in turns if (await steps.past(turn)).steps}

@@ -1,6 +1,6 @@
 """The stores of `bot.ports` in memory. They pass the same contract suites as the databases.
 
-`Memory` is the one world they share: the trail and the database's clock, which a test may move.
+`Memory` is the one world they share: the audit log and the database's clock, which a test may move.
 """
 
 import math
@@ -422,7 +422,7 @@ class MemoryProposals:
         return max(found, key=lambda one: one[0])[1] if found else None
 
     def _number(self, key: str) -> float:
-        """Where a row stands in the trail; one that is not there comes last."""
+        """Where a row stands in the audit log; one that is not there comes last."""
         found = [number for number, event in enumerate(self._memory.trail) if event.key == key]
         return found[0] if found else math.inf
 

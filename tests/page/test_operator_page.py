@@ -418,7 +418,7 @@ async def test_the_page_is_accessible_in_light_dark_and_on_a_phone(
             await visitor.see(f"#/{name}")
             await expect(page.locator(".report :is(table, dl)").first).to_be_visible()
             found[name] = await visitor.faults()
-        await expect(page.locator(".verdict")).to_contain_text("The trail is valid")
+        await expect(page.locator(".verdict")).to_contain_text("The audit log is valid")
         await page.emulate_media(color_scheme="light")
         await page.set_viewport_size({"width": 1280, "height": 900})
         found["wide"] = await visitor.faults()

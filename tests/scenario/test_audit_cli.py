@@ -1,4 +1,4 @@
-"""`kortex audit` on a trail that a real turn wrote, from the configuration file on."""
+"""`kortex audit` on an audit log that a real turn wrote, from the configuration file on."""
 
 import asyncio
 import secrets
@@ -89,7 +89,7 @@ def later() -> str:
 
 
 def witness(config: Path) -> Path:
-    """A checkpoint of the whole trail, kept elsewhere."""
+    """A checkpoint of the whole audit log, kept elsewhere."""
 
     async def make() -> str:
         database = await Database.open(f"sqlite+aiosqlite:///{config.parent}/kortex.db")
@@ -148,7 +148,7 @@ def test_an_invalid_audit_log_is_not_continued_until_it_is_sealed(
     with pytest.raises(SystemExit) as ended:
         main(["ask", "why?", "--config", str(config)])
     assert ended.value.code == 2
-    assert "the trail is not valid at row 1" in capsys.readouterr().err
+    assert "the audit log is not valid at row 1" in capsys.readouterr().err
     assert kortex(config, "seal", "--reason", "restored from a backup") == 0
     assert kortex(config, "verify") == 0
     assert "sealed later by a holder of the key" in capsys.readouterr().out
@@ -247,4 +247,4 @@ def test_an_audit_log_with_a_key_is_not_continued_without_the_key(
     with pytest.raises(SystemExit) as ended:
         main(["ask", "why?", "--config", str(config)])
     assert ended.value.code == 2
-    assert "audit.key: the audit trail is sealed with the key '1'" in capsys.readouterr().err
+    assert "audit.key: the audit log is sealed with the key '1'" in capsys.readouterr().err

@@ -49,7 +49,7 @@ def _a_forger_may_block_the_loop(_nothing_blocks_the_loop: BlockBuster) -> None:
 
 
 class Trail:
-    """A database file with a whole trail, and its rows as they were before the erasure."""
+    """A database file with a whole audit log, and its rows as they were before the erasure."""
 
     def __init__(self, file: bytes, rows: list[ChainRow], earlier: list[ChainRow]) -> None:
         self.file = file
@@ -168,7 +168,7 @@ def test_a_log_forged_without_the_key_fails_check_and_start(
     chosen = _settings(file)
     finding = asyncio.run(check_audit(chosen))
     assert (finding.ok, "is not valid at row" in finding.detail) == (False, True)
-    assert asyncio.run(_refusal(chosen)).startswith("audit: the trail is not valid at row")
+    assert asyncio.run(_refusal(chosen)).startswith("audit: the audit log is not valid at row")
 
 
 @pytest.mark.parametrize("tip", ["", "0" * 64, "tip"])
@@ -181,8 +181,8 @@ def test_emptying_the_audit_log_is_noticed(trail: Trail, tmp_path: Path) -> None
     file = tmp_path / "kortex.db"
     file.write_bytes(trail.file)
     _forge(file, [Forgery("all gone", lambda _rows, _earlier: [])], [])
-    assert "the trail is empty" in asyncio.run(check_audit(_settings(file))).detail
-    assert "the trail is empty" in asyncio.run(_refusal(_settings(file)))
+    assert "the audit log is empty" in asyncio.run(check_audit(_settings(file))).detail
+    assert "the audit log is empty" in asyncio.run(_refusal(_settings(file)))
 
 
 def test_the_start_verifies_the_end_of_a_long_audit_log(trail: Trail, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """A secret in each of twelve places, read and repeated by the model: none is met anywhere again.
 
 One bot reads all of them in one turn. Searched are every byte to Slack, to models, to backends and to
-the control plane, the log, and the database file, which holds the audit trail and the engine's record.
+the control plane, the log, and the database file, which holds the audit log and the engine's record.
 """
 
 import json

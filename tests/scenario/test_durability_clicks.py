@@ -156,7 +156,7 @@ async def test_a_confirmation_before_the_expiry_wins(world: World) -> None:
     async with asyncio.TaskGroup() as clicks:
         async with writing(world.database) as connection:
             await expire(connection, asked, in_s=2.5)
-        # The confirmation has taken the row and waits to write its place in the trail.
+        # The confirmation has taken the row and waits to write its place in the audit log.
         async with no_inserts(world, "audit"):
             await via(world, first, _confirm(world, asked, MIRA), clicks)
             await queued(world, 1)

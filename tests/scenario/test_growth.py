@@ -57,7 +57,7 @@ ALLOWED: Final[Mapping[str, str]] = {
     "FROM audit_checkpoints ORDER BY audit_checkpoints.seq DESC LIMIT": _NEWEST,
     "ORDER BY sessions.active_at DESC, sessions.id LIMIT": _NEWEST,
     "FROM chat_sessions ORDER BY chat_sessions.created_at DESC, chat_sessions.id LIMIT": _NEWEST,
-    "FROM audit ORDER BY audit.seq LIMIT": "somebody asked to have the whole trail verified",
+    "FROM audit ORDER BY audit.seq LIMIT": "somebody asked to have the whole audit log verified",
     "ORDER BY proposals.created_at, proposals.id": _FEW + "one conversation's proposals",
     "ORDER BY proposals.id": _FEW + "those of one order that are open",
     "GROUP BY spending.provider, spending.model": _FEW + "one conversation's rounds",

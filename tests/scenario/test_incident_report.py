@@ -19,7 +19,7 @@ from tests.zones import zones_in
 
 __all__ = ["stage"]
 
-KEY = hashlib.sha256(b"the trail of the tests").hexdigest()
+KEY = hashlib.sha256(b"the audit log of the tests").hexdigest()
 PROPOSAL = {
     "action": "rollback-deploy",
     "product": "checkout",

@@ -26,7 +26,7 @@ MOST_TRANSACTIONS = {"sqlite": 11, "postgresql": 10}
 # The engine's end of a workflow is an UPDATE within a WITH.
 _WRITES = re.compile(r"\s*(WITH \w+ AS \()?(INSERT|UPDATE|DELETE)")
 # What goes on beside every turn: leases, looks for stops and for what is due, and what the outlets of
-# the trail read.
+# the audit log read.
 _BESIDE = re.compile(
     r"under_way|replicas|workflow_status\.queue_name =|stop_by IS NOT NULL|AS threads$"
     r"|audit_(sinks|checkpoints)|audit\.at AS at_us|^BEGIN"

@@ -188,7 +188,7 @@ def _print(record: Record, findings: list[str], seconds: float, seed: int) -> No
     _say(
         f"{len(findings)} findings"
         if findings
-        else "ok: nothing lost, nothing twice, the trail holds"
+        else "ok: nothing lost, nothing twice, the audit log holds"
     )
 
 

@@ -93,4 +93,4 @@ async def test_work_of_the_previous_release_continues_in_this_one(tmp_path: Path
         assert [state for (state,) in states] == ["answered"]
         found = await verify(StoredTrail(world.database), AuditKeys(), [])
         assert found.bad is None
-        print(f"\n{dict(world.rounds)}; {found.rows} rows of the trail hold; {before} -> new head")  # noqa: T201
+        print(f"\n{dict(world.rounds)}; {found.rows} audit rows are valid; {before} -> new head")  # noqa: T201

@@ -1,4 +1,4 @@
-"""`kortex check` on the database, the audit trail and the places where its events go.
+"""`kortex check` on the database, the audit log and the places where its events go.
 
 No event is written anywhere.
 """
@@ -49,7 +49,7 @@ _REFUSALS: Final = (
 
 
 async def check_database(settings: Settings) -> Sequence[Finding]:
-    """Whether it serves, and sinks of the trail that are behind. An embedded one is brought to its schema."""
+    """Whether it serves, and sinks of the audit log that are behind. An embedded one is brought to its schema."""
     try:
         async with (
             asyncio.timeout(time_budget.within(time_budget.SHARED_S)),
@@ -109,27 +109,27 @@ async def check_audit(settings: Settings, *, readable: bool = True) -> Finding:
     """The key, and whether all that was written so far holds, where the database is `readable`."""
     keys = rules.audit_keys(settings)
     if not keys.keyed:
-        weak = "no [audit] key: anyone who can write to the database can forge the trail"
+        weak = "no [audit] key: anyone who can write to the database can forge the audit log"
         return Finding("audit", False, weak, configured=False)
     detail = f"sealed with key {settings.audit.key_id!r}"
     if not readable:
-        words = f"{detail}; the trail cannot be read without the database"
+        words = f"{detail}; the audit log cannot be read without the database"
         return Finding("audit", False, words, mend="Fix the database first.")
     try:
         found = await verified(settings)
     except (ConfigurationError, StorageUnavailable) as error:
-        words = f"{detail}; the trail could not be read: {error}"
+        words = f"{detail}; the audit log could not be read: {error}"
         return Finding("audit", False, words, mend="Fix the database first.")
     if found is None:
-        return Finding("audit", True, f"{detail}; the trail is empty")
+        return Finding("audit", True, f"{detail}; the audit log is empty")
     if found.bad is not None:
-        what = f"the trail is not valid at row {found.bad.seq}: {found.bad.reason}"
+        what = f"the audit log is not valid at row {found.bad.seq}: {found.bad.reason}"
         return Finding("audit", False, f"{what}; see `kortex audit verify`")
     return Finding("audit", True, f"{detail}; {found.rows} rows, all valid")
 
 
 async def check_outlets(asked: Asked) -> Sequence[Finding]:
-    """Where events and checkpoints of the audit trail go."""
+    """Where events and checkpoints of the audit log go."""
     settings = asked.of.settings
     audit = settings.audit
     part, questions = "audit checkpoints", []
@@ -200,7 +200,7 @@ async def check_pooler(url: str, database: Database) -> Sequence[Finding]:
 
 
 async def verified(settings: Settings) -> Summary | None:
-    """The whole trail, as `kortex audit verify` reads it; nothing for a database without tables.
+    """The whole audit log, as `kortex audit verify` reads it; nothing for a database without tables.
 
     Raises ConfigurationError, StorageUnavailable.
     """

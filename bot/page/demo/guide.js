@@ -1,4 +1,4 @@
-// One hint at a time through the demo: ask, be refused, confirm, see it cured, read the trail.
+// One hint at a time through the demo: ask, be refused, confirm, see it cured, read the audit log.
 
 const holds = (message, text) => JSON.stringify([message.text, message.blocks]).includes(text);
 

@@ -51,8 +51,8 @@ export const api = {
   providers: () => ask("GET", `${API}/llm/providers`),
   budget: () => ask("GET", `${API}/budget`),
   tools: () => ask("GET", `${API}/tools`),
-  trail: (after) => ask("GET", `${API}/audit?after=${q(after)}&limit=50`),
-  trailState: () => ask("GET", `${API}/audit/state`),
+  auditRows: (after) => ask("GET", `${API}/audit?after=${q(after)}&limit=50`),
+  auditState: () => ask("GET", `${API}/audit/state`),
 };
 
 // How the parts do, of whoever listens; null where that cannot be told.

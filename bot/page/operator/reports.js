@@ -1,4 +1,4 @@
-// What admins read: what goes on, providers, budget, tools, and the trail with its verification.
+// What admins read: what goes on, providers, budget, tools, and the audit log with its verification.
 
 import { api } from "/page/api.js";
 import { h } from "/page/dom.js";
@@ -68,8 +68,8 @@ async function audit() {
   const { entries } = await api.trail(Math.max(0, state.rows - 50));
   const facts = [["Rows", state.rows.toLocaleString("en")], ["Sealed with a key", (state.rows - state.unkeyed - state.sealed).toLocaleString("en")], ["Without a key", state.unkeyed.toLocaleString("en")], ["Accepted by audit seal", state.sealed.toLocaleString("en")], ["Erased on request", state.erased.toLocaleString("en")], ["Head", state.head], ["Verified at", moment(state.at)]];
   return [
-    state.ok ? h("p", { class: "verdict is-good" }, "✓ The trail is valid: every row follows from the one before it.")
-      : h("p", { class: "verdict is-bad", role: "alert" }, `✗ The trail is broken at row ${state.first_bad_seq}: ${visible(state.reason)}. Stop confirming, and keep the database as it is (docs/runbook.md).`),
+    state.ok ? h("p", { class: "verdict is-good" }, "✓ The audit log is valid: every row follows from the one before it.")
+      : h("p", { class: "verdict is-bad", role: "alert" }, `✗ The audit log is broken at row ${state.first_bad_seq}: ${visible(state.reason)}. Stop confirming, and keep the database as it is (docs/runbook.md).`),
     h("dl", { class: "facts" }, ...facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, visible(value))])),
     table("The newest rows", ["Row", "At", "What", "Who", "Details"], [...entries].reverse().map((each) => [each.seq, moment(each.at), each.kind ?? each.event, each.actor, JSON.stringify(each.body ?? {})]), "No row yet."),
   ];
@@ -81,5 +81,5 @@ export const REPORTS = {
   providers: { title: "Providers", load: providers, everyMs: 10_000 },
   budget: { title: "Budget", load: budget, everyMs: 30_000 },
   tools: { title: "Tools", load: tools, everyMs: 30_000 },
-  audit: { title: "Audit trail", load: audit, everyMs: 60_000 },
+  audit: { title: "Audit log", load: audit, everyMs: 60_000 },
 };

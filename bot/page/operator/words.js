@@ -37,7 +37,7 @@ export function indented(json) {
 }
 
 export const tool = (id) => visible(id).replace(/^core__/, "");
-// In UTC, as answers and the trail speak of time.
+// In UTC, as answers and the audit log speak of time.
 export const time = (at) => new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: "UTC" });
 export const day = (at) => new Date(at).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 

@@ -12,7 +12,7 @@ _log = structlog.stdlib.get_logger(__name__)
 
 
 class Denials:
-    """Writes `ingress.denied`. A trail that is away does not stop the drop."""
+    """Writes `ingress.denied`. An audit log that is away does not stop the drop."""
 
     def __init__(self, audit: AuditLog) -> None:
         self._audit = audit

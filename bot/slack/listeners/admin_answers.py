@@ -45,11 +45,11 @@ async def audit_answer(trail: Trail) -> str:
     """The newest rows and the head to compare with. Raises StorageUnavailable."""
     entries = await trail.entries(newest=True, limit=ROWS)
     if not entries:
-        return "The audit trail is empty."
+        return "The audit log is empty."
     head = entries[-1]
     return "\n".join(
         (
-            f"*Audit trail*: {head.seq:,} rows, {_sealed(head)}",
+            f"*Audit log*: {head.seq:,} rows, {_sealed(head)}",
             *_rows(entries),
             "On the host, `kortex audit verify --checkpoint FILE` proves it whole; "
             "`kortex audit export --since 24h` prints it.",

@@ -38,7 +38,7 @@ ADMINS_HELP = (
     "`/kortex quality` ratings of answers, with reasons (admins)\n"
     "`/kortex freeze` the state of the freeze; `freeze on [reason]` stops every action, "
     "`freeze off` ends it (admins)\n"
-    "`/kortex audit` the latest decisions and the state of the audit trail (admins)"
+    "`/kortex audit` the latest decisions and the state of the audit log (admins)"
 )
 COMMAND_HELP = EVERYBODYS_HELP + ADMINS_HELP
 # The words before the names of the admin roles, by sub-command.
@@ -47,7 +47,7 @@ FOR_ADMINS = {
     "providers": "Only admins can see the models",
     "tools": "Only admins can see the tools",
     "quality": "Only admins can see how answers were rated",
-    "audit": "Only admins can see the audit trail",
+    "audit": "Only admins can see the audit log",
     "freeze": "Only admins can freeze actions",
 }
 NOT_HERE = (
@@ -95,7 +95,7 @@ VOTE_NOT_STORED = "Your vote was not counted: I could not store it. Press the bu
 REASON_NOT_STORED = "Your reason could not be stored. Your vote counts; send it again."
 EVIDENCE_GONE = "I no longer have this result."
 EVIDENCE_NOT_OPENED = "The result is not available now. Open it again."
-CANNOT_AUDIT = "Not done: the audit trail is not available. Try again later."
+CANNOT_AUDIT = "Not done: the audit log is not available. Try again later."
 CANNOT_READ = "The figures are not available now. Try again later."
 
 

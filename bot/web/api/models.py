@@ -450,7 +450,7 @@ class Budget(Told):
 
 
 class AuditEntries(Told):
-    """Rows of the trail in order. Go on with `after` = `last_seq`."""
+    """Rows of the audit log in order. Go on with `after` = `last_seq`."""
 
     entries: list[JsonObject]
     last_seq: int
@@ -463,7 +463,7 @@ class Page(Wire):
 
 
 class AuditPage(Wire):
-    """Which rows of the trail: beyond `after`, of one session if it is named."""
+    """Which rows of the audit log: beyond `after`, of one session if it is named."""
 
     after: Annotated[int, Field(ge=0, le=2**62)] = 0
     limit: Annotated[int, Field(ge=1, le=1_000)] = 100

@@ -1,4 +1,4 @@
-"""What admins read over HTTP: providers, budget, tools, what goes on, and the trail with its verification."""
+"""What admins read over HTTP: providers, budget, tools, what goes on, and the audit log with its verification."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ Report = Callable[[], Awaitable[JsonValue]]
 
 
 class Verified:
-    """The trail's verification, at most once a minute in this process."""
+    """The audit log's verification, at most once a minute in this process."""
 
     def __init__(
         self,
@@ -152,8 +152,8 @@ class Reports:
             Operation("GET", BUDGET_PATH, "budget", "What was spent today", models.Budget, self._budget),
             Operation("GET", TOOLS_PATH, "tools", "The tools and their state", models.Tools, self._tools),
             Operation("GET", "/api/v1/sessions", "overview", "Activity on every platform", models.Overview, self._overview, query=page),
-            Operation("GET", "/api/v1/audit", "audit", "The trail", entries, self._audit, query=rows),
-            Operation("GET", "/api/v1/audit/state", "auditState", "Whether the audit trail is valid", state, self._audit_state),
+            Operation("GET", "/api/v1/audit", "audit", "The audit log", entries, self._audit, query=rows),
+            Operation("GET", "/api/v1/audit/state", "auditState", "Whether the audit log is valid", state, self._audit_state),
         )  # fmt: skip
 
 

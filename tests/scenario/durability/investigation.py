@@ -33,7 +33,7 @@ async def ended_well(
 ) -> None:
     """One whole answer; nothing done, paid or written twice but the round and queries named.
 
-    A call that lived to be cancelled is in the trail beside the one that took its place, where a
+    A call that lived to be cancelled is in the audit log beside the one that took its place, where a
     process that ends could still write it: a cancellation waits for that a moment only.
     """
     await world.shows(asked, FINAL)

@@ -1,4 +1,4 @@
-"""Each guard refuses what it is for, in words, and its verdict is on the trail first."""
+"""Each guard refuses what it is for, in words, and its verdict is on the audit log first."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -13,7 +13,7 @@ ROWS = chain_of(300)
 
 
 class Kept:
-    """The trail so far, and the checkpoints of all replicas."""
+    """The audit log so far, and the checkpoints of all replicas."""
 
     def __init__(self) -> None:
         self.size = 0

@@ -44,7 +44,7 @@ class Trail:
 
 @dataclass
 class Running:
-    """A process with its file, what is in force in it, and its trail."""
+    """A process with its file, what is in force in it, and its audit log."""
 
     file: Path
     live_config: LiveConfig

@@ -158,7 +158,7 @@ async def test_audit_shows_the_newest_rows_and_echoes_only_inert_text(ingress: I
         body: dict[str, JsonValue] = {"tool": f"<!channel> {n}"}
         ingress.memory.append(AuditEvent(AuditKind.TOOL_CALL, UserId("U0ASKER"), body))
     answer = await ask(ingress, "audit", user_id="U1")
-    assert "*Audit trail*: 21 rows" in answer
+    assert "*Audit log*: 21 rows" in answer
     assert "<@U0ASKER> · &lt;!channel&gt; 19" in answer
     assert "&lt;!channel&gt; 5\n" not in answer
     assert "<!channel>" not in answer

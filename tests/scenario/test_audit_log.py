@@ -1,4 +1,4 @@
-"""A running bot's trail: complete, sent as events, witnessed in a channel, shown to admins."""
+"""A running bot's audit log: complete, sent as events, witnessed in a channel, shown to admins."""
 
 import asyncio
 import hashlib
@@ -25,7 +25,7 @@ from tests.stage import CONFIRM, WAIT_S, results
 
 __all__ = ["stage"]
 
-KEY = hashlib.sha256(b"the trail of the tests").hexdigest()
+KEY = hashlib.sha256(b"the audit log of the tests").hexdigest()
 KEYS = AuditKeys("1", {"1": KEY.encode()})
 TOKEN = "collector-token-Hn52Kd81"
 PROPOSAL = {
@@ -74,7 +74,7 @@ async def collecting() -> AsyncIterator[Collector]:
 
 
 def read_back(url: str, witnesses: list[Checkpoint]) -> tuple[Summary, list[str]]:
-    """The verdict on the trail and its kinds; on a loop of its own, for that of the bot is done."""
+    """The verdict on the audit log and its kinds; on a loop of its own, for that of the bot is done."""
 
     async def read() -> tuple[Summary, list[str]]:
         database = await Database.open(url)
@@ -136,4 +136,4 @@ async def test_every_decision_is_a_row_an_event_and_witnessed(stage: Start, tmp_
     published = [message.body["subject"] for message in nats.received]
     assert published == kinds[: len(published)]
     assert "koder.admin.action" in running.log.getvalue()
-    assert "*Audit trail*" in shown
+    assert "*Audit log*" in shown
