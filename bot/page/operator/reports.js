@@ -64,8 +64,8 @@ async function tools() {
 }
 
 async function audit() {
-  const state = await api.trailState();
-  const { entries } = await api.trail(Math.max(0, state.rows - 50));
+  const state = await api.auditState();
+  const { entries } = await api.auditRows(Math.max(0, state.rows - 50));
   const facts = [["Rows", state.rows.toLocaleString("en")], ["Sealed with a key", (state.rows - state.unkeyed - state.sealed).toLocaleString("en")], ["Without a key", state.unkeyed.toLocaleString("en")], ["Accepted by audit seal", state.sealed.toLocaleString("en")], ["Erased on request", state.erased.toLocaleString("en")], ["Head", state.head], ["Verified at", moment(state.at)]];
   return [
     state.ok ? h("p", { class: "verdict is-good" }, "✓ The audit log is valid: every row follows from the one before it.")
