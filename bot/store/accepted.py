@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store.accepted_table import accepted
 from bot.store.database import Database
@@ -27,18 +26,12 @@ class HalfStarted:
     async def accepted(self) -> Mapping[str, str]:
         """The asks (JSON) without a workflow, by turn. Removes the rows of all other turns."""
 
-        async def look(connection: AsyncConnection) -> Mapping[str, str | None]:
-            found = await connection.execute(_every(connection.dialect.name))
-            return {row.id: None if row.workflow_uuid else row.ask for row in found}
-
-        async def remove(connection: AsyncConnection) -> None:
-            is_begun = _is_begun(workflow_status(connection.dialect.name))
-            await connection.execute(accepted.delete().where(sa.exists().where(is_begun)))
-
-        found = await self._database.fetch(look)
-        if None in found.values():
-            await self._database.transact(remove)
-        return {turn: ask for turn, ask in found.items() if ask is not None}
+        dialect = self._database.dialect
+        found = await self._database.rows(_every(dialect))
+        if any(row.workflow_uuid for row in found):
+            is_begun = _is_begun(workflow_status(dialect))
+            await self._database.execute(accepted.delete().where(sa.exists().where(is_begun)))
+        return {row.id: row.ask for row in found if not row.workflow_uuid}
 
     async def drop_tickets(self, before: Collection[str]) -> Collection[str]:
         """Remove those of `before` that have neither a workflow nor an ask; return other such ones.
@@ -46,16 +39,11 @@ class HalfStarted:
         The platform delivers these messages again, because they were never acknowledged.
         """
 
-        async def look(connection: AsyncConnection) -> Collection[str]:
-            return set((await connection.execute(_unstarted(connection.dialect.name))).scalars())
-
-        async def remove(connection: AsyncConnection) -> None:
-            mine = tickets.delete().where(tickets.c.id.in_(gone))
-            await connection.execute(mine.where(*_is_unstarted(connection.dialect.name)))
-
-        found = set(await self._database.fetch(look))
+        dialect = self._database.dialect
+        found = set(await self._database.scalars(_unstarted(dialect)))
         if gone := found & set(before):
-            await self._database.transact(remove)
+            mine = tickets.delete().where(tickets.c.id.in_(gone))
+            await self._database.execute(mine.where(*_is_unstarted(dialect)))
         return found - gone
 
 

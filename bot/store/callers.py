@@ -156,13 +156,9 @@ class StoredCallers:
         """An identity provider vouches for the caller until then; written when that is news."""
         statement = sa.select(callers).where(callers.c.user_id == caller.user)
 
-        async def read(connection: AsyncConnection) -> bool:
-            row = (await connection.execute(statement)).first()
-            if row is None or row.known_until is None:
-                return False
-            return bool(_caller(row) == caller and row.known_until >= until)
-
-        if not await self._database.fetch(read):
+        row = await self._database.first(statement)
+        is_known = row is not None and row.known_until is not None and row.known_until >= until
+        if row is None or not is_known or _caller(row) != caller:
             await self._database.transact(lambda connection: _keep(connection, caller, until))
 
     async def _note_use(self, token_id: str) -> None:

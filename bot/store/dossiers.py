@@ -160,16 +160,12 @@ class Dossiers:
         )
 
     async def _proposals(self, session_id: SessionId) -> Sequence[Proposal]:
-        async def work(connection: AsyncConnection) -> Sequence[str]:
-            found = await connection.scalars(
-                sa.select(proposals.c.id)
-                .where(proposals.c.session_id == session_id)
-                .order_by(proposals.c.created_at, proposals.c.id)
-            )
-            return found.all()
-
+        ids = await self._database.scalars(
+            sa.select(proposals.c.id)
+            .where(proposals.c.session_id == session_id)
+            .order_by(proposals.c.created_at, proposals.c.id)
+        )
         store = StoredProposals(self._database)
-        ids = await self._database.fetch(work)
         found = [await store.get(ProposalId(each)) for each in ids]
         return [each for each in found if each is not None]
 

@@ -132,22 +132,19 @@ class StoredDeploys:
         left_out(self.feeds.unread)
         about = sa.true() if product == "*" else events.c.product == product
 
-        async def work(connection: AsyncConnection) -> Sequence[Deploy]:
-            found = await connection.execute(
-                sa.select(events)
-                .where(
-                    events.c.kind == "deploy",
-                    about,
-                    events.c.at >= interval.start,
-                    events.c.at < interval.end,
-                )
-                .order_by(events.c.at.desc(), events.c.external_id.desc())
-                .limit(MAX_DEPLOYS)
+        statement = (
+            sa.select(events)
+            .where(
+                events.c.kind == "deploy",
+                about,
+                events.c.at >= interval.start,
+                events.c.at < interval.end,
             )
-            return [_deploy(row) for row in found]
-
+            .order_by(events.c.at.desc(), events.c.external_id.desc())
+            .limit(MAX_DEPLOYS)
+        )
         try:
-            return await self._database.fetch(work)
+            return [_deploy(row) for row in await self._database.rows(statement)]
         except StorageUnavailable as error:
             raise CapabilityUnavailable("the event store is not available now") from error
 

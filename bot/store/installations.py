@@ -92,15 +92,10 @@ class StoredInstallations:
     async def reseal(self) -> int:
         """Seal with the first key what another one sealed, so that it can be retired. How many."""
 
-        async def read(connection: AsyncConnection) -> Sequence[sa.Row[Any, Any]]:
-            return (
-                await connection.execute(sa.select(table.c.team, table.c.sealed).where(_LIVE))
-            ).all()
-
         renewed = {
-            row.sealed: anew
-            for row in await self._database.fetch(read)
-            if (anew := self._seal.renewed(row.sealed)) is not None
+            sealed: anew
+            for sealed in await self._database.scalars(sa.select(table.c.sealed).where(_LIVE))
+            if (anew := self._seal.renewed(sealed)) is not None
         }
 
         async def work(connection: AsyncConnection) -> None:

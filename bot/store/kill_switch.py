@@ -77,16 +77,12 @@ class StoredKillSwitch:
         wanted = sa.select(sa.literal(_FREEZE).label("name")).subquery()
         joined = wanted.outerjoin(switches, switches.c.name == wanted.c.name)
 
-        async def work(connection: AsyncConnection) -> Freeze:
-            found = await connection.execute(
-                sa.select(now().label("read_at"), switches).select_from(joined)
-            )
-            row = found.one()
-            if not row.is_on:
-                return Freeze(False, row.read_at)
-            return Freeze(True, row.read_at, row.by_user, row.reason, row.at)
-
-        return await self._database.fetch(work)
+        [row] = await self._database.rows(
+            sa.select(now().label("read_at"), switches).select_from(joined)
+        )
+        if not row.is_on:
+            return Freeze(False, row.read_at)
+        return Freeze(True, row.read_at, row.by_user, row.reason, row.at)
 
     async def sync(self) -> bool:
         """Store the pending holds and marks; False when some remain."""

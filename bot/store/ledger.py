@@ -95,11 +95,8 @@ class StoredLedger:
         """
         asked = _TODAY if not self._scope else _today_of(self._scope)
 
-        async def work(connection: AsyncConnection) -> Today:
-            known, used, held_now, at = (await connection.execute(asked)).one()
-            return Today(int(known), int(used), int(held_now), at)
-
-        return await self._database.fetch(work)
+        [(known, used, held_now, at)] = await self._database.rows(asked)
+        return Today(int(known), int(used), int(held_now), at)
 
     async def entries(self, since: datetime, until: datetime) -> AsyncIterator[DatedEntry]:
         """In pages, so that a year of rounds needs no more memory than an hour."""

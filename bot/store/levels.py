@@ -77,9 +77,5 @@ class StoredLevels:
             return Behind()
         oldest = sa.select(audit.c.at, now()).where(audit.c.seq > served)
 
-        async def work(connection: AsyncConnection) -> Behind:
-            found = await connection.execute(oldest.order_by(audit.c.seq).limit(1))
-            at, now_at = found.one()
-            return Behind(newest - served, max(0.0, (now_at - at).total_seconds()))
-
-        return await self._database.fetch(work)
+        [(at, now_at)] = await self._database.rows(oldest.order_by(audit.c.seq).limit(1))
+        return Behind(newest - served, max(0.0, (now_at - at).total_seconds()))

@@ -58,21 +58,20 @@ class StoredOverview:
     async def open_proposals(self, limit: int) -> Sequence[Proposal]:
         """Pending, and not past their time by the database's clock."""
 
-        async def work(connection: AsyncConnection) -> Sequence[str]:
-            found = await connection.scalars(
-                sa.select(proposals.c.id)
-                .where(
-                    sa.text("state = 'pending'"),
-                    proposals.c.expires_at > seconds_ago(0),
-                    self._own(proposals),
-                )
-                .order_by(proposals.c.expires_at, proposals.c.id)
-                .limit(limit)
+        waiting = (
+            sa.select(proposals.c.id)
+            .where(
+                sa.text("state = 'pending'"),
+                proposals.c.expires_at > seconds_ago(0),
+                self._own(proposals),
             )
-            return found.all()
-
+            .order_by(proposals.c.expires_at, proposals.c.id)
+            .limit(limit)
+        )
         store = StoredProposals(self._database)
-        found = [await store.get(ProposalId(each)) for each in await self._database.fetch(work)]
+        found = [
+            await store.get(ProposalId(each)) for each in await self._database.scalars(waiting)
+        ]
         return [each for each in found if each is not None]
 
     async def talks(self, limit: int) -> Sequence[Talk]:

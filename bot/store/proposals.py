@@ -235,17 +235,15 @@ class StoredProposals:
         return await self._database.fetch(work)
 
     async def dispatches_since(self, action: str, product: str, seconds: float) -> int:
-        async def work(connection: AsyncConnection) -> int:
-            found = await connection.execute(
+        return int(
+            await self._database.scalar(
                 sa.select(sa.func.count()).where(
                     proposals.c.action == action,
                     proposals.c.product == product,
                     proposals.c.dispatched_at > seconds_ago(seconds),
                 )
             )
-            return int(found.scalar_one())
-
-        return await self._database.fetch(work)
+        )
 
 
 async def _moved(

@@ -196,23 +196,17 @@ class Replicas:
     async def bury(self, replica: str, claimed: datetime) -> bool:
         """Remove the row of a dead replica without remaining work, unless it has beaten since."""
 
-        async def work(connection: AsyncConnection) -> bool:
-            gone = await connection.execute(
-                replicas.delete().where(replicas.c.id == replica, replicas.c.beat == claimed)
-            )
-            return gone.rowcount == 1
-
-        return await self._database.transact(work)
+        gone = await self._database.execute(
+            replicas.delete().where(replicas.c.id == replica, replicas.c.beat == claimed)
+        )
+        return gone == 1
 
     async def give_up(self, replica: str) -> None:
         """End this replica's lease at once, so that others take over its work."""
 
-        async def work(connection: AsyncConnection) -> None:
-            await connection.execute(
-                replicas.update().where(replicas.c.id == replica).values(beat=_LONG_AGO)
-            )
-
-        await self._database.transact(work)
+        await self._database.execute(
+            replicas.update().where(replicas.c.id == replica).values(beat=_LONG_AGO)
+        )
 
     async def forget(self, replica: str) -> bool:
         """Remove this replica's row, at the end. False without a row, or while work is still its
@@ -224,11 +218,8 @@ class Replicas:
         workflows = workflow_status(self._database.dialect).c
         held = sa.exists().where(workflows.executor_id == replica, workflows.status == HELD)
 
-        async def work(connection: AsyncConnection) -> bool:
-            mine = replicas.delete().where(replicas.c.id == replica, ~held)
-            return (await connection.execute(mine)).rowcount == 1
-
-        return await self._database.transact(work)
+        mine = replicas.delete().where(replicas.c.id == replica, ~held)
+        return await self._database.execute(mine) == 1
 
 
 _SILENT: Final = (

@@ -19,7 +19,6 @@ from typing import Final
 
 import sqlalchemy as sa
 import structlog
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.proposal import OPEN, ProposalState
 from bot.ports.failures import StorageUnavailable
@@ -262,11 +261,8 @@ class RestoreGuard:
         return f"{await self._timeline()}/{await self._database.scalar(_NUMBER)}"
 
     async def _timeline(self) -> str:
-        async def work(connection: AsyncConnection) -> str:
-            return str(await connection.scalar(_TIMELINE))
-
         try:
-            return await self._database.fetch(work)
+            return str(await self._database.scalar(_TIMELINE))
         except sa.exc.ProgrammingError:  # not this role's to ask
             return ""
 

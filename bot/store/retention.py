@@ -74,11 +74,7 @@ class StoredRetention:
         )
         key = sa.tuple_(chat_events.c.session_id, chat_events.c.seq)
 
-        async def work(connection: AsyncConnection) -> int:
-            gone = await connection.execute(chat_events.delete().where(key.in_(old)))
-            return gone.rowcount
-
-        while await self._database.transact(work):
+        while await self._database.execute(chat_events.delete().where(key.in_(old))):
             pass
 
     async def _drop_summaries(self, older_than_s: float) -> None:

@@ -64,14 +64,14 @@ class StoredUndelivered:
     async def _claimed(self, due: sa.Select[Any], limit: int, age_s: float) -> Sequence[HeldBack]:
         asked = {"most": limit, "age_us": round(age_s * 1_000_000)}
 
-        async def look(connection: AsyncConnection) -> bool:
-            return (await connection.execute(due, asked)).first() is not None
+        if await self._database.first(due, asked) is None:
+            return []
 
         async def work(connection: AsyncConnection) -> Sequence[HeldBack]:
             found = (await connection.execute(due, asked)).all()
             return [held for row in found if (held := await _taken(connection, row)) is not None]
 
-        return await self._database.transact(work) if await self._database.fetch(look) else []
+        return await self._database.transact(work)
 
 
 def _due(which: sa.ColumnElement[bool]) -> sa.Select[Any]:
