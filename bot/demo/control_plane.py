@@ -9,7 +9,6 @@ import hashlib
 import hmac
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final
 
 from aiohttp import web
@@ -48,33 +47,49 @@ class _Shop:
     tell: RolledBack
     answers: dict[str, dict[str, JsonValue]] = field(default_factory=dict)
 
-    def carry_out(self, key: str, order: _Order) -> dict[str, JsonValue]:
+    async def take_order(self, request: web.Request) -> web.Response:
+        key = request.headers.get("Idempotency-Key", "")
+        try:
+            wanted = _Order.model_validate_json(await request.read())
+        except ValidationError:
+            return web.json_response({"error": "not an order"}, status=400)
+        check_token(request, self.read_token if wanted.dry_run else self.token)
+        if not key or wanted.product != request.match_info["product"]:
+            return web.json_response({"error": "key or product does not fit"}, status=400)
+        if wanted.dry_run:
+            return web.json_response({"preview": self._preview(wanted)})
         if key not in self.answers:
             if len(self.answers) >= MAX_KEPT:
                 del self.answers[next(iter(self.answers))]
-            self.answers[key] = self._effect(order)
-        return self.answers[key]
+            self.answers[key] = self._effect(wanted)
+        return web.json_response(self.answers[key])
 
-    def preview(self, order: _Order) -> dict[str, JsonValue]:
-        would: dict[str, JsonValue] = {
-            "product": order.product,
-            "hosts": [*self.targets(order.product)],
-        }
+    async def outcome(self, request: web.Request) -> web.Response:
+        check_token(request, self.token)
+        answer = self.answers.get(request.query.get("idempotency_key", ""))
+        if answer is None:
+            return web.json_response({"state": "not_received"}, status=404)
+        return web.json_response({"state": "succeeded", "result": answer})
+
+    async def info(self, request: web.Request) -> web.Response:
+        """What runs; its hash changes with every version."""
+        check_token(request, self.read_token)
+        running, _previous = self.versions.get(request.match_info["product"], _UNKNOWN)
+        config_hash = hashlib.sha256(running.encode()).hexdigest()[:12]
+        return web.json_response({"version": running, "config_hash": config_hash})
+
+    async def targets(self, request: web.Request) -> web.Response:
+        check_token(request, self.read_token)
+        objects = self.hosts.get(request.match_info["product"], ())
+        return web.json_response({"objects": [*objects]})
+
+    def _preview(self, order: _Order) -> dict[str, JsonValue]:
+        hosts: list[JsonValue] = [*self.hosts.get(order.product, ())]
+        would: dict[str, JsonValue] = {"product": order.product, "hosts": hosts}
         if order.action == "rollback-deploy":
             running, target = self._rollback(order)
             would |= {"from": running, "to": target}
         return would
-
-    def targets(self, product: str) -> Sequence[str]:
-        return self.hosts.get(product, ())
-
-    def info(self, product: str) -> dict[str, JsonValue]:
-        """What runs; its hash changes with every version."""
-        running, _previous = self.versions.get(product, _UNKNOWN)
-        return {
-            "version": running,
-            "config_hash": hashlib.sha256(running.encode()).hexdigest()[:12],
-        }
 
     def _rollback(self, order: _Order) -> tuple[str, str]:
         running, previous = self.versions.get(order.product, _UNKNOWN)
@@ -104,53 +119,16 @@ def create_control_plane(
     """
     shop = _Shop(token, read_token or token, dict(versions or {}), dict(hosts or {}), tell)
     app = web.Application(client_max_size=MAX_BODY_BYTES)
-    app.router.add_post("/products/{product}/{action}", partial(_take_order, shop))
-    app.router.add_get(OPERATIONS_PATH, partial(_became, shop))
-    app.router.add_get(INFO_PATH, partial(_info, shop))
-    app.router.add_get(TARGETS_PATH, partial(_targets, shop))
+    app.router.add_post("/products/{product}/{action}", shop.take_order)
+    app.router.add_get(OPERATIONS_PATH, shop.outcome)
+    app.router.add_get(INFO_PATH, shop.info)
+    app.router.add_get(TARGETS_PATH, shop.targets)
     return app
 
 
-async def _take_order(shop: _Shop, request: web.Request) -> web.Response:
-    key = request.headers.get("Idempotency-Key", "")
-    try:
-        wanted = _Order.model_validate_json(await request.read())
-    except ValidationError:
-        return web.json_response({"error": "not an order"}, status=400)
-    if not is_allowed(request, shop.read_token if wanted.dry_run else shop.token):
-        return unauthorized()
-    if not key or wanted.product != request.match_info["product"]:
-        return web.json_response({"error": "key or product does not fit"}, status=400)
-    if wanted.dry_run:
-        return web.json_response({"preview": shop.preview(wanted)})
-    return web.json_response(shop.carry_out(key, wanted))
-
-
-async def _became(shop: _Shop, request: web.Request) -> web.Response:
-    if not is_allowed(request, shop.token):
-        return unauthorized()
-    answer = shop.answers.get(request.query.get("idempotency_key", ""))
-    if answer is None:
-        return web.json_response({"state": "not_received"}, status=404)
-    return web.json_response({"state": "succeeded", "result": answer})
-
-
-async def _info(shop: _Shop, request: web.Request) -> web.Response:
-    if not is_allowed(request, shop.read_token):
-        return unauthorized()
-    return web.json_response(shop.info(request.match_info["product"]))
-
-
-async def _targets(shop: _Shop, request: web.Request) -> web.Response:
-    if not is_allowed(request, shop.read_token):
-        return unauthorized()
-    return web.json_response({"objects": [*shop.targets(request.match_info["product"])]})
-
-
-def unauthorized() -> web.Response:
-    return web.json_response({"error": "unauthorized"}, status=401)
-
-
-def is_allowed(request: web.Request, token: str) -> bool:
+def check_token(request: web.Request, token: str) -> None:
+    """Raises HTTPUnauthorized."""
     given = request.headers.get("Authorization", "")
-    return hmac.compare_digest(given.encode(), f"Bearer {token}".encode())
+    if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+        words = '{"error": "unauthorized"}'
+        raise web.HTTPUnauthorized(text=words, content_type="application/json")

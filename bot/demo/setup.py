@@ -13,7 +13,7 @@ from adapters.observe.cursor import UnsealedCodec
 from adapters.recorded.simulator.incidents import RecordedIncidents
 from adapters.recorded.simulator.topology import SERVICES
 from bot.app.backend_selection import SystemClock
-from bot.demo.control_plane import create_control_plane, is_allowed, unauthorized
+from bot.demo.control_plane import check_token, create_control_plane
 from bot.settings.environment import environment
 from bot.settings.model import Settings
 from bot.settings.reading import parse
@@ -92,8 +92,7 @@ def create_on_call(token: str, emails: Sequence[str]) -> web.Application:
     """
 
     async def now(request: web.Request) -> web.Response:
-        if not is_allowed(request, token):
-            return unauthorized()
+        check_token(request, token)
         return web.json_response({"people": [{"email": email} for email in emails]})
 
     app = web.Application()

@@ -45,9 +45,9 @@ def check_view(view: JsonObject, kind: Literal["modal", "home"]) -> None:
         raise SlackRefused("invalid_arguments", problems)
 
 
-def check_chunks(chunks: Sequence[JsonObject]) -> None:
+def check_chunks(chunks: JsonValue) -> None:
     """Raises SlackRefused("invalid_chunks")."""
-    if problems := _problems("chunks", list[JsonValue](chunks), "/chunks"):
+    if problems := _problems("chunks", chunks, "/chunks"):
         raise SlackRefused("invalid_chunks", problems)
 
 

@@ -8,21 +8,16 @@ class WorkspaceError(Exception):
 
 
 class SlackRefused(WorkspaceError):
-    """A Web API call answered `{"ok": false, "error": code}`; `messages` go to its metadata."""
+    """A Web API call answered `{"ok": false, "error": code}`, and with more.
 
-    def __init__(self, code: str, messages: Sequence[str] = ()) -> None:
+    `messages` go to its metadata.
+    """
+
+    def __init__(self, code: str, messages: Sequence[str] = (), **more: str) -> None:
         super().__init__(code)
         self.code = code
         self.messages = tuple(messages)
-
-
-class ScopeMissing(SlackRefused):
-    """The token was not granted the scope that the method needs."""
-
-    def __init__(self, needed: str, provided: str) -> None:
-        super().__init__("missing_scope")
-        self.needed = needed
-        self.provided = provided
+        self.more = more
 
 
 class RateLimited(SlackRefused):

@@ -11,11 +11,9 @@ from pydantic import JsonValue
 
 from bot.demo.workspace.block_rules import MAX_MARKDOWN_CHARS, check_blocks, check_chunks
 from bot.demo.workspace.errors import SlackRefused
-from bot.demo.workspace.json_access import JsonObject, text_at
+from bot.demo.workspace.json_access import JsonObject, objects_at, text_at
 
 LIFETIME_S = 300.0
-
-_BLOCKS = "blocks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +71,7 @@ class Growing:
                     pieces=(*self.pieces, *card) if is_new else self.pieces,
                 )
             case _:
-                blocks = chunk.get("blocks")
-                held = blocks if isinstance(blocks, list) else []
-                more = tuple(each for each in held if isinstance(each, dict))
-                return replace(self, pieces=(*self.pieces, *more))
+                return replace(self, pieces=(*self.pieces, *objects_at(chunk, "blocks")))
 
     def _said(self, text: str) -> "Growing":
         last = self.pieces[-1] if self.pieces else {}
@@ -130,16 +125,10 @@ class Streams:
 
 def read_chunks(value: JsonValue) -> tuple[JsonObject, ...]:
     """Raises SlackRefused("invalid_chunks" | "invalid_blocks" | "msg_blocks_too_long")."""
-    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-        raise SlackRefused("invalid_chunks")
-    chunks = tuple(each for each in value if isinstance(each, dict))
-    check_chunks([chunk for chunk in chunks if chunk.get("type") != _BLOCKS])
+    check_chunks(value)
+    chunks = tuple(objects_at({"chunks": value}, "chunks"))
     for chunk in chunks:
-        if chunk.get("type") == _BLOCKS:
-            blocks = chunk.get("blocks")
-            if not isinstance(blocks, list):
-                raise SlackRefused("invalid_chunks")
-            check_blocks([each for each in blocks if isinstance(each, dict)], "message")
+        check_blocks(objects_at(chunk, "blocks"), "message")
     return chunks
 
 

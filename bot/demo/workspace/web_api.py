@@ -8,7 +8,7 @@ from aiohttp import web
 from pydantic import JsonValue
 
 from bot.demo.workspace.arguments import SIGNATURES, Arguments, Signature, read_arguments
-from bot.demo.workspace.errors import RateLimited, ScopeMissing, SlackRefused
+from bot.demo.workspace.errors import RateLimited, SlackRefused
 from bot.demo.workspace.identity import AppIdentity
 from bot.demo.workspace.json_access import JsonObject, text_at
 from bot.demo.workspace.methods import (
@@ -139,7 +139,8 @@ def _authorize(app: AppIdentity, token: str, signature: Signature) -> None:
     if token != (app.app_token if signature.app_level else app.bot_token):
         raise SlackRefused("not_allowed_token_type")
     if signature.scope and signature.scope not in app.scopes:
-        raise ScopeMissing(signature.scope, ",".join(sorted(app.scopes)))
+        provided = ",".join(sorted(app.scopes))
+        raise SlackRefused("missing_scope", needed=signature.scope, provided=provided)
 
 
 def _token(request: web.Request, sent: JsonObject, *, is_json: bool) -> str:
@@ -177,9 +178,7 @@ def _json_object(body: bytes) -> JsonObject:
 
 
 def _refusal(refused: SlackRefused) -> JsonObject:
-    answer: JsonObject = {"ok": False, "error": refused.code}
-    if isinstance(refused, ScopeMissing):
-        answer |= {"needed": refused.needed, "provided": refused.provided}
+    answer: JsonObject = {"ok": False, "error": refused.code, **refused.more}
     if refused.messages:
         answer["errors"] = list[JsonValue](refused.messages)
         answer["response_metadata"] = {"messages": list[JsonValue](refused.messages)}

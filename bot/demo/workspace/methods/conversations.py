@@ -1,7 +1,5 @@
 """conversations.*: what the bot reads of channels and threads."""
 
-import base64
-import binascii
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -29,24 +27,17 @@ def page(
     if limit < 1 or (arguments.given("limit") and limit > maximum):
         raise SlackRefused("invalid_limit")
     start = _start(arguments.text("cursor"))
-    if start > len(items):
+    if not 0 <= start <= len(items):
         raise SlackRefused("invalid_cursor")
     end = start + limit
-    more = end < len(items)
-    cursor = base64.b64encode(f"next:{end}".encode()).decode() if more else ""
-    return items[start:end], cursor
+    return items[start:end], f"next:{end}" if end < len(items) else ""
 
 
 def _start(cursor: str) -> int:
-    if not cursor:
-        return 0
     try:
-        kind, _, position = base64.b64decode(cursor, validate=True).decode().partition(":")
-        if kind == "next":
-            return int(position)
-    except (binascii.Error, ValueError):
-        pass
-    raise SlackRefused("invalid_cursor")
+        return int(cursor.removeprefix("next:") or 0)
+    except ValueError:
+        raise SlackRefused("invalid_cursor") from None
 
 
 # https://docs.slack.dev/reference/methods/conversations.replies, .history and .members
@@ -79,25 +70,15 @@ def history(workspace: Workspace, arguments: Arguments) -> JsonObject:
 
 
 def _within(messages: Sequence[Message], arguments: Arguments) -> list[Message]:
-    oldest, latest = _moment(arguments, "oldest"), _moment(arguments, "latest")
-    inclusive = arguments.flag("inclusive")
-    return [
-        message
-        for message in messages
-        if (oldest is None or _after(float(message.ts), oldest, inclusive=inclusive))
-        and (latest is None or _after(latest, float(message.ts), inclusive=inclusive))
-    ]
+    oldest, latest = _moment(arguments, "oldest", "-inf"), _moment(arguments, "latest", "inf")
+    ends = (oldest, latest) if arguments.flag("inclusive") else ()
+    at = [(float(message.ts), message) for message in messages]
+    return [message for ts, message in at if oldest < ts < latest or ts in ends]
 
 
-def _after(later: float, earlier: float, *, inclusive: bool) -> bool:
-    return later >= earlier if inclusive else later > earlier
-
-
-def _moment(arguments: Arguments, name: str) -> float | None:
-    if not arguments.text(name):
-        return None
+def _moment(arguments: Arguments, name: str, default: str) -> float:
     try:
-        return float(arguments.text(name))
+        return float(arguments.text(name) or default)
     except ValueError:
         raise SlackRefused(f"invalid_ts_{name}") from None
 
