@@ -47,8 +47,8 @@ def demo_ask(question: str, channel: str, *, as_json: bool) -> int:
 
 async def _demo(port: int | None, host: str | None, signals: Signals) -> int:
     # Imported when it is wanted: the page needs the engine and the workspace, a question neither.
-    from bot.demo.alert import SCRIPT
     from bot.demo.running import LOOPBACK, USUAL_PORT, demo_running
+    from bot.demo.setup import SCRIPT
 
     attention = Attention(signals)
     with attention.paid(), suppress(StoppedEarly):

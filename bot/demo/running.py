@@ -17,9 +17,10 @@ from bot.app.backend_selection import Playback
 from bot.app.build import Base
 from bot.app.start import Service, serving
 from bot.app.stores import open_redactor
-from bot.demo.alert import SCRIPT, alert_script
 from bot.demo.setup import (
     ROTA_PATH,
+    SCRIPT,
+    alert_script,
     create_on_call,
     demo_control_plane,
     demo_incidents,

@@ -1,11 +1,13 @@
-"""The parts of `kortex demo`, with or without its page: `demo.toml` filled in, local servers."""
+"""The parts of `kortex demo`, with or without its page: `demo.toml` filled in, local servers, an alert."""
 
 import json
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
+from typing import Final
 
 from aiohttp import web
 
@@ -19,6 +21,21 @@ from bot.settings.model import Settings
 from bot.settings.reading import parse
 
 ROTA_PATH = "/on-call"
+SCRIPT: Final = "alert.sh"
+_ALERT: Final = """#!/bin/sh
+# Fires the alert of the demo's incident: a thread in #incident-checkout, investigated at once.
+# `sh {script} resolved` ends it.
+status=${{1:-firing}}
+now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+case $status in firing) starts=$now ends=0001-01-01T00:00:00Z;; *) starts={began} ends=$now;; esac
+curl -sS -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' -d '{{
+  "version": "4", "groupKey": "demo", "alerts": [{{"status": "'"$status"'", "fingerprint": "demo",
+  "labels": {{"alertname": "HighLatency", "service": "checkout", "severity": "critical"}},
+  "annotations": {{"summary": "p99 of checkout is above 1 s"}},
+  "startsAt": "'"$starts"'", "endsAt": "'"$ends"'"}}]}}' \\
+  http://127.0.0.1:{port}/alerts/v1/alertmanager
+echo
+"""
 _ONLY_TO_ACT = (
     "KORTEX_DEMO_APP_TOKEN",
     "KORTEX_DEMO_SIGNING_SECRET",
@@ -98,6 +115,12 @@ def create_on_call(token: str, emails: Sequence[str]) -> web.Application:
     app = web.Application()
     app.router.add_get(ROTA_PATH, now)
     return app
+
+
+def alert_script(port: int, token: str) -> str:
+    """For `sh`, with curl. The token is the demo's own, good for this and nothing else."""
+    began = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return _ALERT.format(script=SCRIPT, began=began, token=token, port=port)
 
 
 @asynccontextmanager

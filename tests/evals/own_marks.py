@@ -13,9 +13,8 @@ from adapters.recorded.packs.archive import TRUTH_FILE, CaseFiles
 from adapters.recorded.packs.recording import read_recording
 from bot.app.stores import open_redactor
 from bot.cli.ask import answer_here
-from bot.cli.eval.cases import database_url
+from bot.cli.eval.cases import database_url, world_of
 from bot.cli.eval.command import judged_cases
-from bot.cli.eval.recorded_world import world_of
 from bot.settings.model import Settings
 from bot.store import schema
 from bot.telemetry import logs

@@ -4,25 +4,34 @@ import asyncio
 import shutil
 import tempfile
 import time
+import uuid
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, fields, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
 
+from adapters.observe.conventions import SHIPPED, Conventions
+from adapters.observe.cursor import UnsealedCodec
+from adapters.observe.loki import LokiLogs
+from adapters.observe.prometheus import PrometheusMetrics
 from adapters.recorded.packs.archive import TRUTH_FILE, BadPack, CaseFiles
 from adapters.recorded.packs.plain_rules import PlainAnswer, plain_answer
 from adapters.recorded.packs.recording import Recording, read_recording
 from adapters.recorded.packs.schema import Case, document_of
+from adapters.recorded.packs.server_import import MARK, load_logs, load_metrics, product_label
 from adapters.recorded.packs.variants import Variant, varied
+from adapters.recorded.player.backends import backends_of
 from bot.app.backend_kinds import conventions_of
 from bot.app.backend_selection import Observed, RecordedWorld
+from bot.app.http_access import backend_client
 from bot.app.stores import open_redactor
 from bot.cli.ask import answer_here
-from bot.cli.eval.recorded_world import with_logs_at, with_metrics_at, world_of
 from bot.cli.eval.score import PossibleTruth, Result, Truth
+from bot.settings.access import RouteSettings
 from bot.settings.database import DatabaseSettings
 from bot.settings.model import ChannelSettings, Settings
 from bot.telemetry import logs
@@ -158,3 +167,60 @@ def truth_of(found: CaseFiles) -> Truth | None:
 def database_url(database: Path) -> str:
     """The address of a SQLite file."""
     return f"sqlite:///{database}"
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedClock:
+    """Always the same moment."""
+
+    at: datetime
+
+    def now(self) -> datetime:
+        return self.at
+
+
+def world_of(recording: Recording, conventions: Conventions = SHIPPED) -> RecordedWorld:
+    """What the case has; history and a platform are in no case."""
+    clock = StoppedClock(recording.case.now)
+    seen = backends_of(recording, clock, UnsealedCodec(), conventions)
+    observed = Observed(
+        logs=seen.logs,
+        metrics=seen.metrics,
+        traces=seen.traces,
+        deploys=seen.deploys,
+        kubernetes=seen.kubernetes,
+    )
+    return RecordedWorld(clock, observed)
+
+
+async def with_metrics_at(
+    url: str,
+    recording: Recording,
+    world: RecordedWorld,
+    conventions: Conventions,
+    stack: AsyncExitStack,
+) -> RecordedWorld:
+    """The case's metrics in that VictoriaMetrics. Raises ConfigurationError, NotLoaded."""
+    if recording.series is None:
+        return world
+    mark = uuid.uuid4().hex
+    client = backend_client(url, RouteSettings(), "--metrics-url", stack)
+    client.params = client.params.set("extra_filters[]", f'{{{MARK}="{mark}"}}')
+    await load_metrics(client, recording.series, mark)
+    metrics = PrometheusMetrics(client, world.clock, conventions=conventions)
+    return replace(world, observed=replace(world.observed, metrics=metrics))
+
+
+async def with_logs_at(
+    url: str, recording: Recording, world: RecordedWorld, stack: AsyncExitStack
+) -> RecordedWorld:
+    """The case's log lines in that Loki. Raises ConfigurationError, NotLoaded."""
+    if recording.lines is None:
+        return world
+    mark = uuid.uuid4().hex
+    client = backend_client(url, RouteSettings(), "--logs-url", stack)
+    await load_logs(client, recording.lines, mark)
+    label = product_label(recording.lines, recording.case.products)
+    selector = f'{{{label}="$product", {MARK}="{mark}"}}'
+    logs = LokiLogs(client, UnsealedCodec(), selector)
+    return replace(world, observed=replace(world.observed, logs=logs))

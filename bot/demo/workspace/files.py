@@ -6,7 +6,7 @@ from aiohttp import web
 
 from bot.demo.workspace.errors import CannotDoThat
 from bot.demo.workspace.identity import AppIdentity, opaque
-from bot.demo.workspace.json_access import CONSTANTS, JsonObject
+from bot.demo.workspace.json_access import CONSTANTS, JsonObject, texts_at
 
 READ_SCOPE = "files:read"
 _PRIVATE = "/files-pri/"
@@ -69,8 +69,7 @@ class SharedFile:
     def _kind(self) -> list[str]:
         """What Slack makes of the name's ending, and its media type."""
         ending = self.upload.name.rpartition(".")[2].lower()
-        found = CONSTANTS["file_kinds"].get(ending)
-        return list(map(str, found)) if isinstance(found, list) else _BINARY
+        return texts_at(CONSTANTS["file_kinds"], ending) or _BINARY
 
 
 @dataclass(slots=True)

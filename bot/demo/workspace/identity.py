@@ -9,32 +9,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from bot.demo.workspace.json_access import CONSTANTS, texts_at
+
 _ALPHABET = string.ascii_uppercase + string.digits
 
 
 # What the product asks for in its manifest, optional scopes included.
-DEFAULT_SCOPES = frozenset(
-    {
-        "app_mentions:read", "assistant:write", "channels:history", "channels:read", "chat:write",
-        "commands", "files:read", "files:write", "groups:history", "groups:read", "im:history", "im:read", "reactions:write",
-        "usergroups:read", "users:read", "users:read.email",
-    }
-)  # fmt: skip
-DEFAULT_SUBSCRIPTIONS = frozenset(
-    {
-        "agent_session_stopped",
-        "app_home_opened",
-        "app_mention",
-        "app_uninstalled",
-        "channel_unarchive",
-        "group_unarchive",
-        "member_joined_channel",
-        "message.channels",
-        "message.groups",
-        "message.im",
-        "tokens_revoked",
-    }
-)
+_MANIFEST = CONSTANTS["manifest"]
+DEFAULT_SCOPES = frozenset(texts_at(_MANIFEST, "scopes"))
+DEFAULT_SUBSCRIPTIONS = frozenset(texts_at(_MANIFEST, "subscriptions"))
 
 
 def opaque(prefix: str, length: int = 10) -> str:

@@ -28,6 +28,12 @@ def objects_at(source: JsonObject, key: str) -> list[JsonObject]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
+def texts_at(source: JsonObject, key: str) -> list[str]:
+    """The texts in the list under a key."""
+    value = source.get(key)
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
 def text_at(source: JsonObject, key: str) -> str:
     value = source.get(key)
     return value if isinstance(value, str) else ""

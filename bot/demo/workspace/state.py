@@ -14,7 +14,7 @@ from bot.demo.workspace.feed import Change, Feed
 from bot.demo.workspace.files import Files, Upload
 from bot.demo.workspace.identity import AppIdentity, Timestamps, opaque
 from bot.demo.workspace.json_access import JsonObject, object_at, objects_at, text_at
-from bot.demo.workspace.modals import Modals
+from bot.demo.workspace.modals import Modals, Triggers
 from bot.demo.workspace.people import Channel, Roster, User
 from bot.demo.workspace.posting import Posting, with_block_ids
 from bot.demo.workspace.sessions import Sessions
@@ -22,7 +22,6 @@ from bot.demo.workspace.socket_mode import SocketModeHub
 from bot.demo.workspace.stored_messages import Message, interactive_elements
 from bot.demo.workspace.streams import Streams
 from bot.demo.workspace.timeline import Timeline
-from bot.demo.workspace.triggers import Triggers
 from bot.demo.workspace.typed_text import as_rich_text, as_sent
 
 T = TypeVar("T")

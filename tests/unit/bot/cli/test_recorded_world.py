@@ -10,7 +10,7 @@ from aiohttp.test_utils import TestServer
 from adapters.recorded.packs.archive import case_files
 from adapters.recorded.packs.recording import Recording, read_recording
 from bot.app.backend_selection import RecordedWorld
-from bot.cli.eval.recorded_world import with_logs_at, world_of
+from bot.cli.eval.cases import with_logs_at, world_of
 from tests.evals.signals import NOW
 from tests.evals.stacks import write
 from tests.fakes.loki_server import LokiServer

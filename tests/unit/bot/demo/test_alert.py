@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.alerts.alertmanager import GroupWire
-from bot.demo.alert import alert_script
+from bot.demo.setup import alert_script
 from bot.domain.alerts import AlertState
 
 CURL = '#!/bin/sh\nfor each in "$@"; do case $each in "{"*) printf %s "$each";; esac; done\n'

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.demo.workspace.errors import SlackRefused
-from bot.demo.workspace.triggers import Triggers
+from bot.demo.workspace.modals import Triggers
 
 
 class Clock:
