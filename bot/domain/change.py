@@ -73,6 +73,8 @@ def values(text: str) -> Sequence[tuple[str, str]] | None:
     said = _loaded(text)
     if not isinstance(said, dict) or not all(_KEY.fullmatch(key) for key in said):
         return None
+    if orjson.dumps(said).decode() != text:  # a number that a float cannot hold, or a name twice
+        return None
     return [(key, _value(value)) for key, value in said.items()]
 
 

@@ -13,6 +13,7 @@ import orjson
 from pydantic import JsonValue
 
 from bot.cli.display import Markup
+from bot.domain.change import outcome_words
 from bot.domain.charted import charts_of
 from bot.domain.turn_events import Evidence
 from bot.slack.text.mrkdwn import clean, visible
@@ -73,8 +74,8 @@ class Screen:
             case models.NoticeEvent():
                 self.note(event.text)
             case models.ProposalEvent():
-                name = f"{clean(event.action)} for {clean(event.product)}"
-                self.warn(f"Proposal {event.proposal_id}: {name}, {event.state}")
+                what = event.effect or f"{event.action} for {event.product}"
+                self.warn(f"Proposal {event.proposal_id}: {what}, {event.status or event.state}")
             case models.ClaimsEvent():
                 self._claims = event.claims
             case models.DoneEvent():
@@ -102,9 +103,8 @@ class Screen:
     def proposal(self, row: models.Proposal) -> None:
         """Print everything that a card shows; it is what runs."""
         self.line()
-        self.line(
-            self._in(_BOLD, visible(f"{row.action} for {row.product}: {row.status or row.state}"))
-        )
+        what = row.effect or f"{row.action} for {row.product}"
+        self.line(self._in(_BOLD, visible(f"{what}: {row.status or row.state}")))
         for name, value in _facts(row):
             self.line(f"  {name}: {value}")
         if row.warning:
@@ -200,30 +200,36 @@ def _cost(event: models.DoneEvent) -> str:
 def _facts(row: models.Proposal) -> list[tuple[str, str]]:
     """Names and values of a proposal, without the empty ones.
 
-    Invisible characters are shown. Arguments are printed as stored: a JSON number may be longer than a
-    float here.
+    Invisible characters are shown. What is no list of names and values is JSON, as stored: a number may
+    be longer than a float here.
     """
     stored = row.as_stored
     told: list[tuple[str, JsonValue]] = [
         ("id", row.id),
-        ("params", stored.params if stored else row.params),
+        ("action", row.action),
+        ("product", row.product),
+        ("arguments", _pairs(row.arguments, stored.params if stored else row.params)),
         ("why", row.rationale),
         ("may touch", row.blast_radius),
         ("the model expects", row.model_blast_radius),
-        ("touches", list(row.touches)),
-        ("dry run", row.dry_run),
+        ("touches", ", ".join(row.touches)),
+        ("dry run", _pairs(row.preview, row.dry_run)),
         ("can be undone", "yes" if row.reversible else "no"),
         ("asked by", row.asked_by),
-        ("may be confirmed by", list(row.may_confirm) or "nobody"),
-        ("who must also hold", list(row.must_also_hold)),
+        ("may be confirmed by", ", ".join(row.may_confirm) or "nobody"),
+        ("who must also hold", ", ".join(row.must_also_hold)),
         ("not by who asked", "yes" if row.four_eyes else ""),
         ("confirmations", _confirmations(row)),
         ("decided by", row.decided_by),
         ("reason", row.reason),
-        ("outcome", row.outcome),
+        ("outcome", outcome_words(stored.outcome).replace("\n", "; ") if stored else row.outcome),
         ("open until", f"{row.expires_at:%H:%M:%S} UTC"),
     ]
-    return [(name, _told(value)) for name, value in told if value not in ("", None, [])]
+    return [(name, _told(value)) for name, value in told if value not in ("", None)]
+
+
+def _pairs(pairs: Sequence[tuple[str, str]] | None, stored: JsonValue) -> JsonValue:
+    return stored if pairs is None else ", ".join(map(" ".join, pairs))
 
 
 def _confirmations(row: models.Proposal) -> str:

@@ -226,11 +226,16 @@ class NoticeEvent(Told):
 
 
 class ProposalEvent(Told):
-    """A proposal was raised or changed its state; read it by its id."""
+    """A proposal was raised or changed its state; read it by its id.
+
+    `status` is its state in words, `effect` its effect in one line.
+    """
 
     message_id: str
     proposal_id: str
     state: str
+    status: str = ""
+    effect: str = ""
     action: str
     product: str
 

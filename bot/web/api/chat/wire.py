@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+from bot.domain.change import named
 from bot.domain.chats import ChatEventKind, NewChatEvent
 from bot.domain.findings import findings_of
 from bot.domain.ids import TurnId
-from bot.domain.proposal import Proposal
+from bot.domain.proposal import Proposal, status
 from bot.domain.turn_events import Evidence, Notice, ToolProgress, TurnFinished
 from bot.store.columns import json_text
 from bot.web.api import models
@@ -97,6 +98,8 @@ def proposed(row: Proposal) -> NewChatEvent:
         message_id=message_of(row.turn_id),
         proposal_id=row.id,
         state=row.state.value,
+        status=status(row),
+        effect=named(row),
         action=row.action,
         product=row.product,
     )
