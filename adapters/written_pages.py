@@ -138,7 +138,7 @@ def _files(root: Path) -> Iterator[Path]:
         if not file.is_file() or not file.resolve().is_relative_to(root):
             continue
         if file.stat().st_size > MAX_PAGE_BYTES or found >= MAX_PAGES:
-            _log.warning("pattern_not_read", file=str(inside), most_bytes=MAX_PAGE_BYTES)
+            _log.warning("patterns.page_skipped", file=str(inside), most_bytes=MAX_PAGE_BYTES)
             continue
         found += 1
         yield file

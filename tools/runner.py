@@ -321,7 +321,7 @@ class ToolRunner:
         except Exception as error:  # noqa: BLE001 - the caller must see the cancellation
             # Expected while a process ends: nothing is broken, and there is no time for more.
             _log.warning(
-                "cancelled_call_not_recorded", tool=call.name, call=call.id,
+                "tool.cancelled_call_not_recorded", tool=call.name, call=call.id,
                 session=call.context.session_id, error=type(error).__name__,
             )  # fmt: skip
 
@@ -334,7 +334,7 @@ class ToolRunner:
         try:
             call.on_event(event)
         except Exception as error:  # noqa: BLE001 - showing progress must not break the call
-            _log.warning("tool_event_not_shown", tool=call.name, error=type(error).__name__)
+            _log.warning("tool.event_not_shown", tool=call.name, error=type(error).__name__)
 
     def _report(self, call: _Call, error: Exception) -> None:
         """Log the traceback, redacted: an exception may quote what a backend sent."""
@@ -346,7 +346,7 @@ class ToolRunner:
         except CallFailed:
             trace = "".join(traceback.format_tb(error.__traceback__)) + type(error).__name__
         _log.error(
-            "tool_call_broken", tool=call.name, call=call.id,
+            "tool.internal_error", tool=call.name, call=call.id,
             session=call.context.session_id, trace=trace,
         )  # fmt: skip
 

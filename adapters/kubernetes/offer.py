@@ -132,7 +132,7 @@ class KubernetesOffer:
             body = await self._api.get(_CUSTOM, {"limit": str(_MOST_CUSTOM)})
             found = await asyncio.to_thread(parsed, _CUSTOMS_BODY, body)
         except ToolError as error:
-            _log.info("custom_kinds_not_described", error=error.message)
+            _log.info("kubernetes.custom_kinds_not_described", error=error.message)
             return {}
         return {
             (one.spec.group, one.spec.names.kind): next(

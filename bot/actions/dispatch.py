@@ -139,7 +139,7 @@ class Dispatch:
                 row.id, outcome.text, lambda each: retired(each, sent, outcome)
             )
         except StorageUnavailable:
-            log.warning("proposal.same_not_retired", proposal=row.id)
+            log.warning("proposal.duplicate_not_closed", proposal=row.id)
             return
         for _ in over:
             self._on_state(outcome.state)

@@ -109,12 +109,12 @@ class ProposalDisplay:
         except MessageGone:
             ts = claim.proposal.card_ts or MessageTs("")  # there is no card that could lie
         except (SurfaceGone, SurfaceFailed) as error:
-            log.info("proposal.card.waits", proposal=claim.proposal.id, error=str(error))
+            log.info("proposal.card.retry_scheduled", proposal=claim.proposal.id, error=str(error))
             soon = may_retry and isinstance(error, SurfaceFailed) and error.retryable
             await self._cards.failed(claim, 0.0 if soon else _later_s(claim.tries))
             return None if soon else False
         except TimeoutError:
-            log.warning("proposal.card.in_doubt", proposal=claim.proposal.id)
+            log.warning("proposal.card.unconfirmed", proposal=claim.proposal.id)
             return False
         await self._cards.showed(claim, ts)
         return True

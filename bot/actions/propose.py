@@ -206,7 +206,7 @@ class ProposalDesk:
             async with asyncio.timeout(CARD_TIMEOUT_S):
                 await self._display.refresh(proposal.id, ())
         except TimeoutError:
-            log.warning("proposal.card.late", proposal=proposal.id)
+            log.warning("proposal.card.delayed", proposal=proposal.id)
         shown = await self._kept(proposal)
         return shown is not None and shown.card_ts is not None
 

@@ -84,7 +84,7 @@ class AlertThreads:
             async with asyncio.timeout(self._call_timeout_s):
                 await self._told(claim)
         except _OpeningGone:
-            log.info("alerts.thread.opened_anew", thread=thread.id)
+            log.info("alerts.thread.reopened", thread=thread.id)
             await self._store.failed(claim, 0.0)
             return
         except MessageGone:
@@ -95,11 +95,11 @@ class AlertThreads:
                 await self._store.failed(claim, _AGAIN_S[2])
                 return
         except (SurfaceFailed, RedactionFailed) as error:
-            log.info("alerts.thread.waits", thread=thread.id, error=str(error))
+            log.info("alerts.thread.delayed", thread=thread.id, error=str(error))
             await self._store.failed(claim, _later_s(claim.tries))
             return
         except TimeoutError:
-            log.warning("alerts.thread.in_doubt", thread=thread.id)
+            log.warning("alerts.thread.unconfirmed", thread=thread.id)
             return
         await self._store.showed(claim, self._gather_s)
 

@@ -130,7 +130,7 @@ class WholeTrail:
         keys = rules.audit_keys(self._settings)
         found = await verify(self._trail, keys, witnesses, page_rows=GENTLE_ROWS, rest=_rest)
         if found.bad is not None:
-            log.error("audit.trail.bad", row=found.bad.seq, reason=found.bad.reason)
+            log.error("audit.log.invalid", row=found.bad.seq, reason=found.bad.reason)
 
 
 async def _rest(took_s: float) -> None:
@@ -142,7 +142,7 @@ async def _last_word(checkpoints: Checkpoints) -> None:
         async with asyncio.timeout(LAST_CHECKPOINT_S):
             await checkpoints.close()
     except (StorageUnavailable, TimeoutError) as error:
-        log.error("audit.checkpoint.not_made", why=str(error) or "no answer in time")
+        log.error("audit.checkpoint.failed", why=str(error) or "no answer in time")
 
 
 def make_feed(settings: Settings, database: Database, stack: AsyncExitStack) -> EventFeed:

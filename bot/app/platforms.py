@@ -251,7 +251,7 @@ class RoutedSurface:
             surface = (await self._platforms.reached(place)).surface
             await surface.whisper(place, user, text, charts)
         except (SurfaceGone, SurfaceFailed) as error:
-            log.info("whisper.undelivered", error=str(error))
+            log.info("private_message.undelivered", error=str(error))
 
 
 class _Nowhere:

@@ -162,10 +162,10 @@ async def warn_of_excess(cluster: Cluster | None) -> None:
         async with asyncio.timeout(REVIEW_TIMEOUT_S):
             excess = await cluster.api.excess(cluster.reader.namespaces)
     except (ToolError, TimeoutError) as error:
-        log.warning("permissions could not be checked", reason=str(error) or "no answer")
+        log.warning("kubernetes.permissions_unreadable", reason=str(error) or "no answer")
         return
     if excess:
-        log.error("this identity may do more than read", may=excess)
+        log.error("kubernetes.identity_can_write", may=excess)
 
 
 def _engine(base: Base, lease_s: float, stack: AsyncExitStack) -> Engine:
@@ -270,7 +270,7 @@ def restore_check(
                 ended = await records.end_unfinished()
                 closed = await close_restored(database)
                 log.warning(
-                    "database_restored",
+                    "database.restored",
                     workflows=ended,
                     proposals=closed.proposals,
                     turns=closed.turns,

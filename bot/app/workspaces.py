@@ -166,7 +166,7 @@ class Workspaces:
         try:
             await self.sync()
         except StorageUnavailable:
-            log.warning("workspaces.opened_later")
+            log.warning("workspaces.opening_delayed")
 
     def _limit(self, team: TeamId) -> int:
         return self._base.live_config.daily_usd_micros(team)

@@ -80,7 +80,7 @@ class Checkpoints:
         ):
             self._is_cut = True
             _log.error(
-                "audit.trail.cut",
+                "audit.log.truncated",
                 was=seen.seq,
                 now=newest.seq if newest else 0,
                 what="rows of the audit log were removed; stop Kortex, keep a copy of the "

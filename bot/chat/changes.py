@@ -41,7 +41,7 @@ async def changes_of(ask: Ask, proposals_of: ProposalsOf) -> str:
     try:
         found = await proposals_of(SessionId(session_at(ask.place)))
     except StorageUnavailable as error:
-        log.warning("changes_not_read", turn=ask.turn_id, error=str(error))
+        log.warning("proposals.not_read", turn=ask.turn_id, error=str(error))
         return NOT_READ
     mine = [each for each in found if each.turn_id == TurnId(ask.turn_id)]
     # A long text is cut at its end, so what may have taken effect comes first.

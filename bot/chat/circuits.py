@@ -173,7 +173,7 @@ class Circuits:
         door.tries += 1
         if end.kind not in _WAITS and not door.is_told:
             door.is_told = True
-            _log.warning("provider.away", provider=provider, kind=end.kind.value, why=end.message)
+            _log.warning("provider.down", provider=provider, kind=end.kind.value, why=end.message)
         door.why = end.kind.value
         door.asked_to_wait = end.kind in _WAITS or asked_s > 0
         door.until = self.clock() + wait_s if wait_s else 0.0
@@ -183,7 +183,7 @@ class Circuits:
             return
         door.is_told = False
         away_s = round((self.wall() - door.since).total_seconds())
-        _log.info("provider.back", provider=provider, away_s=away_s, tries=door.tries)
+        _log.info("provider.recovered", provider=provider, away_s=away_s, tries=door.tries)
 
     def _lasts(self, door: _Door) -> None:
         now = self.wall()

@@ -55,7 +55,7 @@ class Delivery:
         except SurfaceGone:
             return None
         except SurfaceFailed as error:
-            log.warning("answer.unseen", turn=ask.turn_id, error=str(error))
+            log.warning("answer.not_shown", turn=ask.turn_id, error=str(error))
             return NOT_YET
 
     async def deliver(
@@ -74,7 +74,7 @@ class Delivery:
         except SurfaceGone:
             return "gone"
         except SurfaceFailed as error:
-            log.warning("answer.held_back", turn=ask.turn_id, error=str(error))
+            log.warning("answer.delayed", turn=ask.turn_id, error=str(error))
             await self._undelivered.keep(ask, final)
             return "held back"
         return "shown"
@@ -137,7 +137,7 @@ class Redelivery:
             await self._undelivered.settle(ask.turn_id)
             return False
         except SurfaceFailed as error:
-            log.info("answer.still_held_back", turn=ask.turn_id, error=str(error))
+            log.info("answer.retry_failed", turn=ask.turn_id, error=str(error))
             return False
         await self._undelivered.settle(ask.turn_id)
         return True

@@ -175,7 +175,7 @@ class Turns:
         assert isinstance(kept, list)  # noqa: S101 - written two lines up
         ts = await journal.step("placeholder", open_answer, with_next=True)
         if ts is None:
-            log.info("turn_place_gone", turn=ask.turn_id)
+            log.info("turn.place_gone", turn=ask.turn_id)
             await self._keep(ask, None, journal)
             return None
         roles = await self._roles_of(ask.place, ask.asker)

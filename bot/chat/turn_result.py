@@ -143,7 +143,7 @@ def broken(
 def without_extras(ask: Ask, final: TurnFinished, error: GivenUp) -> TurnFinished:
     """The same end without charts, evidence and marks, for an answer that could not be shown whole."""
     reference = _reference(ask)
-    log.error("answer_given_up", turn=ask.turn_id, reference=reference, step=str(error))
+    log.error("answer.abandoned", turn=ask.turn_id, reference=reference, step=str(error))
     notices = (*final.notices, _NOT_SHOWN.format(reference=reference))
     return replace(final, outcomes=(), evidence=(), claims=(), notices=notices)
 
@@ -166,13 +166,13 @@ def _reference(ask: Ask) -> str:
 
 def _notice(ask: Ask, error: Exception, gathered: Conversation) -> str:
     if isinstance(error, StorageUnavailable):
-        log.warning("turn_without_storage", turn=ask.turn_id, error=str(error))
+        log.warning("turn.not_stored", turn=ask.turn_id, error=str(error))
         return CUT_SHORT if gathered.rounds else NOTHING_STARTED
     reference = _reference(ask)
     if isinstance(error, GivenUp):
-        log.error("turn_given_up", turn=ask.turn_id, reference=reference, step=str(error))
+        log.error("turn.abandoned", turn=ask.turn_id, reference=reference, step=str(error))
         return _GAVE_UP.format(step=error, reference=reference)
-    log.error("turn_broken", turn=ask.turn_id, reference=reference, exc_info=error)
+    log.error("turn.failed", turn=ask.turn_id, reference=reference, exc_info=error)
     return _BUG.format(reference=reference)
 
 

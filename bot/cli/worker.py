@@ -45,7 +45,7 @@ async def _serve(
     def ready(service: Service) -> None:
         service.reload.tell(link.report)
         gc.freeze()  # what the start made stays until the end
-        _log.info("worker.serves", port=worker.port, own_port=worker.own_port)
+        _log.info("worker.serving", port=worker.port, own_port=worker.own_port)
         link.report()
 
     opening = serving(settings, rates, times=times, read=lambda: load(config), worker=worker)
@@ -56,7 +56,7 @@ def _compare(settings: Settings, config: Path) -> None:
     try:
         differs = changed(settings, load(config), RELOADED)
     except ConfigurationError as error:
-        _log.warning("config.file_not_usable", why=str(error), kept="what the service holds")
+        _log.warning("config.file_invalid", why=str(error), kept="what the service holds")
         return
     if differs:
         _log.warning(

@@ -208,7 +208,7 @@ class Engine:
         for task in (*left, *self._watchers):
             task.cancel()
         if left:
-            log.warning("handing_over", workflows=len(left))
+            log.warning("turns.handed_over", workflows=len(left))
             await asyncio.wait(left, timeout=HAND_OVER_S)
         await self._running.recorded(HAND_OVER_S)
         await end_dbos()
@@ -253,7 +253,7 @@ class Engine:
 
     async def _start_left(self, *, at_once: bool = False) -> None:
         for ask in await self._left_behind.find(at_once=at_once):
-            log.info("turn_was_left", turn=ask.turn_id)
+            log.info("turn.recovered", turn=ask.turn_id)
             await self.start_turn(ask)
 
     async def start_decision(self, proposal_id: ProposalId, decision: Decision) -> None:
@@ -290,7 +290,7 @@ class Engine:
             try:
                 is_first = await self._thread_queue.enter(ask, self._tell_in_line)
             except Superseded:
-                log.info("turn_superseded", turn=ask.turn_id)
+                log.info("turn.superseded", turn=ask.turn_id)
                 return
             try:
                 await self._answer(ask, is_first=is_first)
@@ -356,14 +356,14 @@ class Engine:
 
         A turn that went on could edit its successor's answer.
         """
-        log.warning("overslept", turns=len(self._running.turns))
+        log.warning("replica.frozen", turns=len(self._running.turns))
         self._failover.let_go(self._running.turns.values())
         self._end_here(self._running.turns.values())
 
     async def _let_lost_go(self) -> None:
         """End the turns that another replica took over while this one could not reach the database."""
         lost = await self._failover.lost(self._running.turns.values())
-        log.warning("cut_off", turns=len(self._running.turns), lost=len(lost))
+        log.warning("replica.disconnected", turns=len(self._running.turns), lost=len(lost))
         self._end_here(lost)
 
     def _end_here(self, lost: Collection[str]) -> None:

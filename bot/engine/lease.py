@@ -36,19 +36,19 @@ class Lease:
     async def hold(
         self,
         judge: Callable[[], Awaitable[None]],
-        overslept: Callable[[], None],
-        cut_off: Callable[[], Awaitable[None]],
+        on_freeze: Callable[[], None],
+        on_disconnect: Callable[[], Awaitable[None]],
     ) -> None:
         """Beat until cancelled. `judge` looks for dead replicas and must not raise.
 
         The beat never waits for `judge`. A replica whose own beat was late judges no other replica,
-        because the database may have stood still. `overslept` is called when this process stood
-        still long enough to be taken for dead; `cut_off` when it could not reach the database for
-        longer than its lease.
+        because the database may have stood still. `on_freeze` is called when this process stood
+        still long enough to be taken for dead; `on_disconnect` when it could not reach the database
+        for longer than its lease.
         """
         async with asyncio.TaskGroup() as group:
             judging: asyncio.Task[None] | None = None
-            with self._watchdog(overslept):
+            with self._watchdog(on_freeze):
                 while True:
                     await asyncio.sleep(self._every_s)
                     asked_at = time.monotonic()
@@ -56,13 +56,13 @@ class Lease:
                         kept = await self._presence.beat()
                         silent_s, self._beaten_at = asked_at - self._beaten_at, asked_at
                         if not kept and silent_s > self._lease_s:
-                            await cut_off()
+                            await on_disconnect()
                         in_time = silent_s < 2 * self._every_s
                         if in_time and (judging is None or judging.done()):
                             judging = group.create_task(_run(judge))
 
     @contextmanager
-    def _watchdog(self, overslept: Callable[[], None]) -> Iterator[None]:
+    def _watchdog(self, on_freeze: Callable[[], None]) -> Iterator[None]:
         """Timer callbacks, not a task: after a freeze they run before tasks woken by new data."""
         loop = asyncio.get_running_loop()
         handle: asyncio.TimerHandle
@@ -72,7 +72,7 @@ class Lease:
             now = time.monotonic()
             stood_still = now - self._looked_at > 2 * self._every_s
             if stood_still and now - self._beaten_at > self._kept_s:
-                overslept()
+                on_freeze()
             self._looked_at = now
             handle = loop.call_later(self._every_s, look)
 
@@ -156,14 +156,14 @@ class Failover:
             for each in dict.fromkeys((*self._claimed, *silent)):
                 await self._some_of(each)
         except Exception:  # the next look tries again; the watch must not end
-            log.exception("take_over_failed")
+            log.exception("failover.failed")
 
     async def lost(self, running: Collection[str]) -> Collection[str]:
         """Those of `running` that another replica runs now; none while that cannot be read."""
         try:
             mine = (await self._records.left_by(self._replica)).known
         except Exception:  # the database fences their writes; only an edit may come late
-            log.exception("take_over_failed")
+            log.exception("failover.failed")
             return ()
         return set(running).difference(mine)
 
@@ -201,8 +201,8 @@ class Failover:
         if left.known:
             await self._hand_on(dead, left.known[:AT_ONCE], len(left.known))
         if not before and (ended := await self._replicas.end_transactions(dead)):
-            log.warning("transactions_ended", replica=dead, connections=ended)
+            log.warning("replica.transactions_ended", replica=dead, connections=ended)
 
     async def _hand_on(self, replica: str, some: Sequence[str], left: int) -> None:
-        log.warning("taking_over", replica=replica, workflows=len(some), left=left - len(some))
+        log.warning("turns.taken_over", replica=replica, workflows=len(some), left=left - len(some))
         await self._records.hand_on(some)

@@ -88,7 +88,7 @@ class ThreadQueue:
             try:
                 return await work()
             except StorageUnavailable as error:
-                log.warning("turn_waits_for_database", turn=ask.turn_id, error=str(error))
+                log.warning("turn.waits_for_database", turn=ask.turn_id, error=str(error))
                 await asyncio.sleep(RETRY_S)
 
     async def leave(self, ask: Ask) -> None:

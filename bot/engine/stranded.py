@@ -60,7 +60,7 @@ class StrandedWork:
         asks = await _asks([each for each in stranded if not each.is_told])
         for each in stranded:
             if each.is_open or not each.is_told:
-                log.error("turn_stranded", turn=each.id, told=each.is_told)
+                log.error("turn.stranded", turn=each.id, told=each.is_told)
                 await start_ending(asks.get(each.id) or _wordless(each), each.is_told)
         # Only after the durable start of each end may the next turn of a thread begin.
         await self._tickets.drop_dead([each.id for each in stranded])
@@ -76,12 +76,12 @@ class StrandedWork:
         if None in alive:
             return  # a replica of a release that does not record its version
         if taken := await self._earlier.take_queued(alive):
-            log.info("work_of_earlier_version_taken", work=taken)
+            log.info("turns.earlier_version_resumed", work=taken)
         known = {self._version, *self._earlier.versions, *alive}
         found = await self._rows.of_other_versions([each for each in known if each], BATCH)
         # Only those seen twice: after a database outage all leases are stale for a moment.
         if lost := [each for each in found if each in self._unknown]:
-            log.warning("work_of_unknown_version_ended", known=sorted(map(str, known)), work=lost)
+            log.warning("turns.unknown_version_ended", known=sorted(map(str, known)), work=lost)
             await DBOS.cancel_workflows_async(lost)
         self._unknown = found
 
@@ -112,7 +112,7 @@ def _parsed(stored: str) -> Ask | None:
         return _ASK.validate_json(stored)
     except ValidationError as error:
         # Written by another release, whose own processes can start it.
-        log.error("turn_not_begun", problems=error.error_count())
+        log.error("turn.not_started", problems=error.error_count())
         return None
 
 

@@ -129,7 +129,7 @@ class Replicas:
     async def beat(self, replica: str) -> float | None:
         """Renew the lease. Seconds since the last beat, None without a row.
 
-        A replica that overslept must not judge other replicas: their rows may be old because
+        A replica that was frozen must not judge other replicas: their rows may be old because
         everything was frozen.
         """
 

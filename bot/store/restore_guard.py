@@ -272,7 +272,7 @@ def _logged() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        log.warning("origin.mark_not_written", error=error.strerror)
+        log.warning("restore_guard.mark_not_written", error=error.strerror)
 
 
 _THE_ROW: Final = origin.c.name == ORIGIN

@@ -77,7 +77,7 @@ class FeedSweep:
             self._failed(error)
             return 0
         if self._failures:
-            log.info("deploy_feed.answers_again", feed=self._name)
+            log.info("deploy_feed.recovered", feed=self._name)
         if unread.count:
             log.warning("deploy_feed.unreadable_entries", feed=self._name, count=unread.count)
         self._failures = 0

@@ -136,7 +136,7 @@ class _Runs:
     def _storage_away(self, name: str, why: str) -> None:
         if not self._without_storage:
             self._away_since, self._missed = time.monotonic(), 0
-            log.warning("storage.away", job=name, why=why)
+            log.warning("database.down", job=name, why=why)
         self._without_storage.add(name)
         self._missed += 1
 
@@ -146,4 +146,4 @@ class _Runs:
         self._without_storage.discard(name)
         if not self._without_storage:
             away_s = round(time.monotonic() - self._away_since)
-            log.info("storage.back", away_s=away_s, missed=self._missed)
+            log.info("database.recovered", away_s=away_s, missed=self._missed)

@@ -135,7 +135,7 @@ class Supervisor:
         slot.start_at = now + pause_s
         others_serve = any(each.serving_since is not None for each in self._slots)
         if not self._was_served or (slot.failures >= MOST_FAILURES and not others_serve):
-            _log.error("worker.given_up", worker=slot.number, code=code)
+            _log.error("worker.abandoned", worker=slot.number, code=code)
             self._code = code if code > 0 else FAILED
             self._stop()
         else:

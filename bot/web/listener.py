@@ -137,7 +137,7 @@ class _Ceiling:
             self._is_full = False
             return self._server()
         if not self._is_full:
-            _log.warning("http.full", connections=self._most)
+            _log.warning("http.connections_exhausted", connections=self._most)
         self._is_full = True
         idle = [each for each in open_ if each not in self._answering]
         for oldest in idle[:too_many]:

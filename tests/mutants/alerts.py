@@ -37,8 +37,8 @@ ALERT_MUTANTS = (
     Mutant(
         "what is due to be asked counts as shown before it was asked",
         "bot/alerts/threads.py",
-        '        except TimeoutError:\n            log.warning("alerts.thread.in_doubt", thread=thread.id)\n            return\n',
-        '        except (TimeoutError, StorageUnavailable):\n            log.warning("alerts.thread.in_doubt", thread=thread.id)\n',
+        '        except TimeoutError:\n            log.warning("alerts.thread.unconfirmed", thread=thread.id)\n            return\n',
+        '        except (TimeoutError, StorageUnavailable):\n            log.warning("alerts.thread.unconfirmed", thread=thread.id)\n',
         (f"{_THREADS}test_a_failure_leads_to_one_message_and_one_turn[the start fails]",),
     ),
 )

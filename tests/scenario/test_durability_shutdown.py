@@ -45,7 +45,7 @@ async def _terminate(world: World, replica: Replica) -> None:
 def _quietly(world: World) -> None:
     """Nothing of an end that is in order is told as if something had broken."""
     log = world.config.with_suffix(".log").read_text()
-    for words in ("Traceback", "cannot schedule new futures", "tool_call_broken", "[error"):
+    for words in ("Traceback", "cannot schedule new futures", "tool.internal_error", "[error"):
         assert words not in log, log
 
 

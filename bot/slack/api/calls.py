@@ -126,14 +126,14 @@ class WatchedCalls:
             answer = await self._calls.call(method, **arguments)
         except LockedOut as locked:
             if not self._refusal:
-                _log.error("slack.locked_out", code=locked.code)
+                _log.error("slack.token.refused", code=locked.code)
             self._refusal, self._away, self._heard_at = locked.code, "", self._clock()
             raise
         except Unreachable as away:  # says nothing about the token: its known state stays
             self._away, self._heard_at = str(away), self._clock()
             raise
         if self._refusal:
-            _log.warning("slack.let_in_again", code=self._refusal)
+            _log.warning("slack.token.accepted", code=self._refusal)
         self._refusal, self._away, self._heard_at = "", "", self._clock()
         return answer
 

@@ -143,15 +143,15 @@ class AgentSessions:
                     _log.warning("slack.sessions.refused", error=str(refused))
                     self._methods.remove(method)
                     continue
-                _log.info("slack.session.not_told", error=str(refused))
+                _log.info("slack.session.status_not_sent", error=str(refused))
             except (SurfaceFailed, SurfaceGone) as error:
-                _log.info("slack.session.not_told", error=str(error))
+                _log.info("slack.session.status_not_sent", error=str(error))
             return
 
     def _warn(self, warning: str) -> None:
         if _UNHEARD in warning and not self._warned:
             self._warned = True
-            _log.warning("slack.stop_button.unheard", subscribe_to="agent_session_stopped")
+            _log.warning("slack.stop_event.not_subscribed", subscribe_to="agent_session_stopped")
 
 
 def _where(place: Place) -> dict[str, JsonValue]:

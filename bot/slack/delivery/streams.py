@@ -86,7 +86,7 @@ class Streams:
             self._note(refused)
             return None
         except (SurfaceGone, SurfaceFailed) as error:
-            _log.info("slack.stream.not_begun", error=str(error))
+            _log.info("slack.stream.not_started", error=str(error))
             return None
         return MessageTs(str(answer.get("ts", ""))) or None
 
@@ -123,4 +123,4 @@ class Streams:
             self._is_refused = True
             _log.warning("slack.streams.refused", error=str(refused), shown_by="edits")
         else:
-            _log.info("slack.stream.not_begun", error=str(refused))
+            _log.info("slack.stream.not_started", error=str(refused))

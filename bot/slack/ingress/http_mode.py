@@ -53,7 +53,7 @@ def create_http_handler(app: Dispatches, signing_secret: str) -> Handler:
         except UNREADABLE as error:
             # Listeners' errors end in Bolt's own handler. What comes out here is Bolt reading a
             # field of another kind than Slack's: signed with our secret, and still no payload.
-            _log.warning("slack.http.odd_payload", error=type(error).__name__)
+            _log.warning("slack.http.invalid_payload", error=type(error).__name__)
             return _refuse(400, "unreadable body")
         return await to_aiohttp_response(answer)
 

@@ -206,7 +206,7 @@ class _Flow(AsyncOAuthFlow):
         try:
             await api.client.api_call("apps.uninstall", data=secrets)
         except (SlackClientError, aiohttp.ClientError, ValueError) as error:
-            _log.warning("slack.install.not_taken_out", error=type(error).__name__)
+            _log.warning("slack.install.not_removed", error=type(error).__name__)
 
 
 class Installing:
@@ -271,7 +271,7 @@ class Installing:
 
     async def _succeeded(self, args: AsyncSuccessArgs) -> BoltResponse:
         team = TeamId(args.installation.team_id or "")
-        _log.info("slack.install.done", team=team)
+        _log.info("slack.install.completed", team=team)
         await self._installed(team)
         return await args.default.success(args)
 

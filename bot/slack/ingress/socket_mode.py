@@ -62,7 +62,10 @@ class Outage(logging.Filter):
             self._told.add(why)
             self._told_at = now
             _log.warning(
-                "slack.socket.away", why=why, away_s=round(now - self._since), tries=self._tries
+                "slack.socket.disconnected",
+                why=why,
+                away_s=round(now - self._since),
+                tries=self._tries,
             )
         return False
 
@@ -71,7 +74,7 @@ class Outage(logging.Filter):
         if self._since is None:
             return
         away_s = round(self._clock() - self._since)
-        _log.info("slack.socket.back", away_s=away_s, tries=self._tries)
+        _log.info("slack.socket.reconnected", away_s=away_s, tries=self._tries)
         self._since, self._tries = None, 0
         self._told.clear()
 

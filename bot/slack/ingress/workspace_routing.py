@@ -63,7 +63,7 @@ class TeamApps:
             async with asyncio.timeout(_LOOK_UP_S):
                 app = await self._app_of(TeamId(addressed_team(req.body)))
         except (StorageUnavailable, TimeoutError) as error:
-            _log.warning("slack.workspace.unknown_now", error=type(error).__name__)
+            _log.warning("slack.workspace.lookup_failed", error=type(error).__name__)
             return BoltResponse(status=503, body="")
         return await (app or self._home).async_dispatch(req)
 

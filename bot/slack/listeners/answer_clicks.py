@@ -187,7 +187,7 @@ class FeedbackClicks:
             async with asyncio.timeout(self._timeout_s):
                 kept = await self._ports.feedback.explain(found[1], click.person, redacted, key)
         except (StorageUnavailable, RedactionFailed, TimeoutError) as error:
-            _log.warning("slack.vote.unexplained", error=type(error).__name__)
+            _log.warning("slack.vote.reason_not_stored", error=type(error).__name__)
             return replies.REASON_NOT_STORED
         return "" if kept else replies.VOTE_CHANGED
 

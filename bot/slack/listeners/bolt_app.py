@@ -247,7 +247,7 @@ def register_errors(app: AsyncApp) -> None:
 
     async def failed(error: Exception) -> None:
         if isinstance(error, StorageUnavailable | TimeoutError):
-            _log.warning("slack.listener.not_done", error=type(error).__name__)
+            _log.warning("slack.listener.interrupted", error=type(error).__name__)
         else:
             _log.error("slack.listener.failed", exc_info=error)
 

@@ -95,7 +95,9 @@ class ChannelAccess:
         except SurfaceGone:
             return False  # the bot itself sees it no more
         except (SurfaceFailed, TimeoutError, ValidationError) as error:
-            _log.warning("slack.channel_access.unread", channel=channel, error=type(error).__name__)
+            _log.warning(
+                "slack.channel_access.unreadable", channel=channel, error=type(error).__name__
+            )
             return None
 
     async def _is_colleague(self, viewer: Person) -> bool:

@@ -52,7 +52,7 @@ class Paging:
             async with asyncio.timeout(self._look_up_s):
                 on_duty, whole = await self._directory.on_duty(row.confirm_roles, row.action_roles)
         except TimeoutError:
-            _log.warning("proposal.page.on_call_unread", proposal=row.id)
+            _log.warning("proposal.card.on_call_unreadable", proposal=row.id)
             on_duty, whole = frozenset[str](), False
         return Paged(_once([*sorted(on_duty), *listed]), "" if whole else UNREAD)
 

@@ -151,7 +151,7 @@ class AnswerMessages:
         try:
             await self.outbox.delete(channel, ts)
         except SurfaceFailed as error:
-            _log.info("slack.leftover.kept", error=str(error))
+            _log.info("slack.message.not_removed", error=str(error))
             await self.outbox.scheduler.edit_permit()
             with suppress(SurfaceGone):
                 await self.outbox.edit(channel, ts, instead)
@@ -226,4 +226,4 @@ class AnswerMessages:
         try:
             await self.streams.end(self.place.channel, ts, mark)
         except Refused as refused:
-            _log.info("slack.stream.ended_before", error=str(refused))
+            _log.info("slack.stream.already_ended", error=str(refused))

@@ -138,7 +138,7 @@ class SlackSurface(ChatSurface):
         try:
             await self._opened(ask, AnswerView(ask.turn_id, waiting=why))
         except (SurfaceGone, SurfaceFailed) as error:
-            _log.info("slack.waiting.not_shown", turn=ask.turn_id, error=str(error))
+            _log.info("slack.queue_notice.not_shown", turn=ask.turn_id, error=str(error))
 
     async def _opened(self, ask: Ask, view: AnswerView) -> MessageTs:
         async with self._locks.hold(ask.turn_id):
@@ -168,7 +168,7 @@ class SlackSurface(ChatSurface):
                 await persist(_ONCE, begin)
             except SurfaceFailed as error:
                 messages.complete = False  # it may be there all the same
-                _log.info("slack.stream.not_begun", error=str(error))
+                _log.info("slack.stream.not_started", error=str(error))
             if native.growth is not None:
                 self._growing[ask.turn_id] = native
         if not messages.posted:
@@ -237,7 +237,7 @@ class SlackSurface(ChatSurface):
         try:
             await self._outbox.whisper(place, user, with_charts(self._parts(text)[:1], charts)[0])
         except (SurfaceGone, SurfaceFailed) as error:
-            _log.info("slack.whisper.undelivered", error=str(error))
+            _log.info("slack.ephemeral.undelivered", error=str(error))
 
     async def say(
         self, place: Place, text: str, key: str, charts: Sequence[Chart] = ()
@@ -301,7 +301,7 @@ class SlackSurface(ChatSurface):
         try:
             await self._stands(turn, ts)
         except StorageUnavailable:  # a link in a report leads nowhere; the answer stays
-            _log.info("slack.answer.place_not_kept", turn=turn)
+            _log.info("slack.answer.place_not_stored", turn=turn)
 
     def _ended(self, ask: Ask, finished: bool) -> None:
         self._forget(ask.turn_id)

@@ -103,7 +103,7 @@ def _handler(
         except IngestRefused as error:
             return refused(Denied(error.status, error.code, str(error)))
         except StorageUnavailable as error:
-            # The caller sees it; the clock's jobs log the outage once (storage.away).
+            # The caller sees it; the clock's jobs log the outage once (database.down).
             _log.debug("api.storage_unavailable", operation=operation.name, error=str(error))
             why = "The database is not available; nothing was done. Try again."
             return refused(Denied(503, "unavailable", why, RETRY_AFTER_S))

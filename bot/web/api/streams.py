@@ -98,7 +98,7 @@ class Streams:
             except (ClientConnectionError, ConnectionError, TimeoutError):
                 if request.transport is not None:
                     request.transport.abort()  # closing would wait for data that the client does not take
-                _log.debug("api.stream.left", session=session.id)
+                _log.debug("api.stream.disconnected", session=session.id)
             return response
 
     async def answer(

@@ -18,7 +18,7 @@ from tests.scenario.durability.replica import CONTEXT, TIMES
 from tests.scenario.durability.world import TIMEOUT_S, World
 
 COUNT = 2
-_SERVES = '"event":"worker.serves"'
+_SERVES = '"event":"worker.serving"'
 
 
 class Workers:

@@ -379,7 +379,7 @@ async def test_a_cancellation_does_not_wait_for_a_record_and_is_not_a_bug(
             with pytest.raises(asyncio.CancelledError):
                 await task
     assert b.bugs == []
-    assert [line["event"] for line in told] == ["cancelled_call_not_recorded"]
+    assert [line["event"] for line in told] == ["tool.cancelled_call_not_recorded"]
 
 
 async def test_the_record_is_written_before_the_end_is_shown() -> None:

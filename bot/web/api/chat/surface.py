@@ -108,7 +108,7 @@ class ChatLogSurface:
         try:
             await self._say(place, lambda session: self._notice(session, text, None, user))
         except (SurfaceGone, SurfaceFailed) as error:
-            _log.info("chat.whisper.undelivered", error=str(error))
+            _log.info("chat.private_message.undelivered", error=str(error))
 
     async def show_waiting(self, ask: Ask) -> None:
         """Show that other questions are answered first; best effort."""
@@ -178,4 +178,4 @@ class ChatLogSurface:
             if error.retryable:
                 self._is_due(stream)
         except Exception:  # noqa: BLE001 - a bug in one answer must not end the growth of all
-            _log.exception("chat.answer.broken")
+            _log.exception("chat.answer.failed")

@@ -182,7 +182,7 @@ async def test_an_identity_that_may_write_gets_a_warning(open_api: Open) -> None
         await warn_of_excess(Cluster(api, KubernetesReader(api), rollouts, KubernetesOffer(api)))
     assert logs == [
         {
-            "event": "this identity may do more than read",
+            "event": "kubernetes.identity_can_write",
             "log_level": "error",
             "may": ["delete pods", "create pods/exec"],
         }
@@ -204,7 +204,7 @@ async def test_an_unreachable_cluster_is_reported_and_stops_no_start(status: int
             )
         await api.aclose()
 
-    assert [line["event"] for line in logs] == ["permissions could not be checked"]
+    assert [line["event"] for line in logs] == ["kubernetes.permissions_unreadable"]
 
 
 async def test_a_read_only_identity_gets_no_warning(open_api: Open) -> None:

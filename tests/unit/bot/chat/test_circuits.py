@@ -198,10 +198,10 @@ def test_an_outage_is_logged_at_its_start_and_its_end_only() -> None:
 
     assert lines == [
         {
-            "event": "provider.away", "log_level": "warning", "provider": "openai",
+            "event": "provider.down", "log_level": "warning", "provider": "openai",
             "kind": "unreachable", "why": "went wrong",
         },
-        {"event": "provider.back", "log_level": "info", "provider": "openai", "away_s": 240, "tries": 4},
+        {"event": "provider.recovered", "log_level": "info", "provider": "openai", "away_s": 240, "tries": 4},
     ]  # fmt: skip
 
 
@@ -222,4 +222,4 @@ def test_the_next_outage_is_reported_again() -> None:
             circuits.heard("openai", error(ErrorKind.AUTH))
             circuits.heard("openai", DONE)
 
-    assert [line["event"] for line in lines] == ["provider.away", "provider.back"] * 2
+    assert [line["event"] for line in lines] == ["provider.down", "provider.recovered"] * 2

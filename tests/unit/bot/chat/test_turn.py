@@ -274,7 +274,7 @@ async def test_a_bug_before_the_question_is_stored_is_reported_too(logged: Logge
     final = await turn_bench([text("never")], notes=broken).answer()
 
     assert final is not None
-    (entry,) = [e for e in logged if e["event"] == "turn_broken"]
+    (entry,) = [e for e in logged if e["event"] == "turn.failed"]
     assert entry["reference"] in final.notices[0]
 
 
@@ -288,7 +288,7 @@ async def test_a_bug_gives_people_a_reference_and_operators_the_traceback(logged
 
     assert final is not None
     assert bench.surface.finals[1:] == [final]
-    (entry,) = [e for e in logged if e["event"] == "turn_broken"]
+    (entry,) = [e for e in logged if e["event"] == "turn.failed"]
     assert isinstance(entry["exc_info"], ZeroDivisionError)
     assert entry["reference"] in final.notices[0]
     assert "details" not in final.notices[0]
@@ -363,7 +363,7 @@ async def test_a_spent_budget_ends_the_turn_without_a_free_provider() -> None:
     assert first is not None
     assert final is not None
     assert (first.end, final.end) == (TurnEnd.ANSWERED, TurnEnd.BUDGET)
-    assert "of today's budget ($0.0400) $0.0301 is spent" in " ".join(final.notices)
+    assert "$0.0301 of today's budget ($0.0400) is spent" in " ".join(final.notices)
     assert len(paid.requests) == 1
     assert AuditKind.BUDGET_REFUSED in bench.memory.kinds()
     assert bench.state(LATER) is TurnState.FAILED

@@ -33,6 +33,6 @@ async def test_a_database_outage_is_logged_in_two_lines_without_a_traceback() ->
             await done.wait()
 
     assert lines == [
-        {"event": "storage.away", "log_level": "warning", "job": "tickets", "why": "refused"},
-        {"event": "storage.back", "log_level": "info", "away_s": 0, "missed": 5},
+        {"event": "database.down", "log_level": "warning", "job": "tickets", "why": "refused"},
+        {"event": "database.recovered", "log_level": "info", "away_s": 0, "missed": 5},
     ]

@@ -185,4 +185,4 @@ async def test_a_missing_stop_event_subscription_is_warned_of_once(
         await api.until(2)
         await asyncio.sleep(0)
 
-    assert capsys.readouterr().out.count("slack.stop_button.unheard") == 1
+    assert capsys.readouterr().out.count("slack.stop_event.not_subscribed") == 1

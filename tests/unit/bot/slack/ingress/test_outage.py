@@ -33,11 +33,11 @@ def test_a_two_minute_outage_is_logged_in_two_lines_and_one_at_its_end() -> None
     assert written == [False] * 13
     assert lines == [
         {
-            "event": "slack.socket.away", "log_level": "warning", "away_s": 0, "tries": 1,
+            "event": "slack.socket.disconnected", "log_level": "warning", "away_s": 0, "tries": 1,
             "why": "Failed to receive or enqueue a message: ClientConnectorError",
         },
-        {"event": "slack.socket.away", "log_level": "warning", "away_s": 10, "tries": 2, "why": WHY},
-        {"event": "slack.socket.back", "log_level": "info", "away_s": 120, "tries": 13},
+        {"event": "slack.socket.disconnected", "log_level": "warning", "away_s": 10, "tries": 2, "why": WHY},
+        {"event": "slack.socket.reconnected", "log_level": "info", "away_s": 120, "tries": 13},
     ]  # fmt: skip
 
 
@@ -54,11 +54,11 @@ def test_a_long_outage_and_the_next_one_are_logged_again() -> None:
 
     told = [(line["event"], line["away_s"]) for line in lines]
     assert told == [
-        ("slack.socket.away", 0),
-        ("slack.socket.away", 300),
-        ("slack.socket.away", 600),
-        ("slack.socket.back", 610),
-        ("slack.socket.away", 0),
+        ("slack.socket.disconnected", 0),
+        ("slack.socket.disconnected", 300),
+        ("slack.socket.disconnected", 600),
+        ("slack.socket.reconnected", 610),
+        ("slack.socket.disconnected", 0),
     ]
 
 
