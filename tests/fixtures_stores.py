@@ -21,6 +21,7 @@ from bot.ports.ledger import Ledger, LedgerEntry, Reservation
 from bot.ports.proposals import ProposalStore
 from bot.ports.sessions import SessionStore
 from bot.ports.trail import AuditLog
+from bot.store.access_tables import installations
 from bot.store.audit import StoredAudit
 from bot.store.database import Database
 from bot.store.feedback import StoredFeedback
@@ -30,7 +31,6 @@ from bot.store.proposal_rows import StoredCards
 from bot.store.proposals import StoredProposals
 from bot.store.sessions import StoredSessions
 from bot.store.tables import audit, proposals, tickets
-from bot.store.workspace_tables import installations
 from tests.fakes.cards import MemoryCards
 from tests.fakes.feedback import MemoryFeedback
 from tests.fakes.stores import (

@@ -10,10 +10,9 @@ from functools import cache
 
 import sqlalchemy as sa
 
-from bot.store.accepted_table import accepted
 from bot.store.database import Database
 from bot.store.dialect import as_engines
-from bot.store.tables import tickets
+from bot.store.tables import accepted, tickets
 from bot.store.tickets import workflow_status
 
 

@@ -20,8 +20,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.callers import CallerKind, KnownCaller, TokenEntry
 from bot.domain.ids import UserId
+from bot.store.access_tables import caller_tokens, callers
 from bot.store.audit import append_audit
-from bot.store.caller_tables import caller_tokens, callers
 from bot.store.columns import json_text
 from bot.store.database import NOW, Database
 from bot.store.dialect import insert_into, now, seconds_ago

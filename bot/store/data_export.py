@@ -16,11 +16,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.domain.proposal import OPEN
 from bot.domain.session import TurnState
 from bot.domain.tenancy import HOME
+from bot.store.access_tables import caller_tokens, callers, installations
 from bot.store.alert_tables import alert_threads, alerts
-from bot.store.caller_tables import caller_tokens, callers
 from bot.store.chat_tables import chat_events, chat_messages, chat_sessions
 from bot.store.database import Database
-from bot.store.feedback_table import feedback
 from bot.store.incident_rows import SESSIONS
 from bot.store.incident_words_sqlite import merge_words
 from bot.store.ledger_tables import reservations, session_tokens, spending
@@ -29,19 +28,19 @@ from bot.store.proposal_rows import proposal_of, votes_text
 from bot.store.tables import (
     audit,
     evidence,
+    feedback,
     incidents,
     messages,
     proposals,
     sessions,
     switches,
     tickets,
+    turn_steps,
     turns,
     undelivered,
     watches,
 )
 from bot.store.tenant_filter import of_team
-from bot.store.turn_step_table import turn_steps
-from bot.store.workspace_tables import installations
 
 _TURNS_AT_ONCE: Final = 200
 # Held by their turn's id; they go before it.

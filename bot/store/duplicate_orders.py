@@ -10,10 +10,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.proposal import Proposal, ProposalState, refused_by
 from bot.domain.tenancy import is_shared
+from bot.store.access_tables import installations
 from bot.store.dialect import now, seconds_ago
 from bot.store.proposal_rows import proposal_of
 from bot.store.tables import IS_UNDER_WAY, audit, proposals
-from bot.store.workspace_tables import installations
 
 # A card lives for minutes. Older finished orders do not matter, so the index of dispatches limits
 # the read.

@@ -14,9 +14,8 @@ from bot.domain.session import TurnState
 from bot.store.audit import append_audit
 from bot.store.database import Database
 from bot.store.dialect import insert_into, now, seconds_ago
-from bot.store.feedback_table import feedback
 from bot.store.session_rows import to_message
-from bot.store.tables import messages, sessions, turns
+from bot.store.tables import feedback, messages, sessions, turns
 from bot.store.tenant_filter import TenantScope, of_session, of_team
 from tools.redactor import Redacted
 

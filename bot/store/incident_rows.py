@@ -17,12 +17,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from adapters.llm.messages import Message, Role
 from adapters.told import IngestedEvent
 from bot.domain.tenancy import HOME, scope_of
+from bot.store.access_tables import installations
 from bot.store.columns import clean
 from bot.store.dialect import INSERT
 from bot.store.session_rows import to_message
 from bot.store.tables import incidents, sessions
 from bot.store.tables import messages as messages_table
-from bot.store.workspace_tables import installations
 from tools.search_words import document, merged, month_label, product_label
 
 MAX_TITLE_CHARS = 200

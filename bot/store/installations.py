@@ -13,11 +13,11 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import TeamId, UserId
 from bot.ports.installations import Installed
 from bot.privacy.token_seal import SealBroken, TokenSeal
+from bot.store.access_tables import installations as table
+from bot.store.access_tables import oauth_states
 from bot.store.audit import append_audit
 from bot.store.database import Database
 from bot.store.dialect import insert_into, now, seconds_ago
-from bot.store.workspace_tables import installations as table
-from bot.store.workspace_tables import oauth_states
 
 log = structlog.stdlib.get_logger(__name__)
 

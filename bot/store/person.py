@@ -9,14 +9,12 @@ from typing import Final
 import sqlalchemy as sa
 
 from bot.domain.tenancy import HOME
-from bot.store.caller_tables import callers
+from bot.store.access_tables import callers, installations
 from bot.store.chat_tables import chat_events, chat_sessions
 from bot.store.columns import json_text
 from bot.store.database import Database
-from bot.store.feedback_table import feedback
-from bot.store.tables import audit, proposals, switches, turns
+from bot.store.tables import audit, feedback, proposals, switches, turns
 from bot.store.tenant_filter import of_session, of_team, of_tenant
-from bot.store.workspace_tables import installations
 
 _OUR_OWN: Final = "@"  # what callers' ids begin with; they may hold a "/"
 

@@ -24,8 +24,7 @@ from bot.domain.proposal import OPEN, ProposalState
 from bot.ports.failures import StorageUnavailable
 from bot.store.database import Database
 from bot.store.dialect import now, seconds_ago
-from bot.store.origin_table import origin
-from bot.store.tables import audit, proposals, replicas
+from bot.store.tables import audit, origin, proposals, replicas
 
 log = structlog.stdlib.get_logger(__name__)
 

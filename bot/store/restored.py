@@ -16,7 +16,6 @@ from bot.domain.alerts import Investigation
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.proposal import OPEN, Proposal, ProposalState
 from bot.domain.session import TurnState
-from bot.store.accepted_table import accepted
 from bot.store.alert_tables import alert_threads
 from bot.store.audit import append_audit
 from bot.store.database import Database
@@ -24,14 +23,15 @@ from bot.store.dialect import now
 from bot.store.ledger_tables import reservations
 from bot.store.proposal_rows import REPAINT, proposal_of
 from bot.store.tables import (
+    accepted,
     proposals,
     replicas,
     tickets,
+    turn_steps,
     turns,
     undelivered,
     watches,
 )
-from bot.store.turn_step_table import turn_steps
 
 _SAID: Final = (
     "restored: this database is a copy from a time when the proposal was open. Its later state "

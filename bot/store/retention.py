@@ -12,9 +12,7 @@ from bot.store.alert_tables import alert_threads, alerts
 from bot.store.chat_tables import chat_events
 from bot.store.database import Database
 from bot.store.dialect import seconds_ago
-from bot.store.feedback_table import feedback
-from bot.store.tables import evidence, messages, sessions, turns
-from bot.store.turn_step_table import turn_steps
+from bot.store.tables import evidence, feedback, messages, sessions, turn_steps, turns
 
 DAY_S: Final = 86_400.0
 # Turns emptied in one transaction: a first sweep of years must not hold the writer for long.

@@ -8,31 +8,24 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.store import accepted_table, alert_tables, caller_tables, chat_tables, turn_step_table  # noqa: F401 - one metadata
-from bot.store import feedback_table as _feedback_table  # noqa: F401 - has every table
-from bot.store import ledger_tables as _ledger_tables  # noqa: F401
-from bot.store import origin_table as _origin_table  # noqa: F401
-from bot.store import workspace_tables as _workspace_tables  # noqa: F401
-from bot.store.columns import CleanText, Instant, index_where, metadata
-from bot.store.columns import outside as _outside
-from bot.store.columns import sequence as _sequence
-from bot.store.columns import text as _text
+from bot.store import access_tables, alert_tables, chat_tables, ledger_tables  # noqa: F401 - one metadata
+from bot.store.columns import CleanText, Instant, index_where, metadata, outside, sequence, text
 
 sessions = sa.Table(
     "sessions",
     metadata,
     sa.Column("id", CleanText, primary_key=True),  # from the place: the only key, so none can race
-    _text("team"),
-    _text("channel"),
-    _text("thread_ts"),
-    _text("name"),
+    text("team"),
+    text("channel"),
+    text("thread_ts"),
+    text("name"),
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("active_at", Instant, nullable=False),
     sa.Column("closed_at", Instant),  # idle for too long; the next ask reopens it
     sa.Column("resumed_at", Instant),  # earlier messages are no longer read
     sa.Column("resumed_by", CleanText),  # the turn that reopened it
-    _outside("summary", default=True),  # of the turns up to `summary_ts`
-    _text("summary_ts", default=True),
+    outside("summary", default=True),  # of the turns up to `summary_ts`
+    text("summary_ts", default=True),
     index_where("ix_sessions_open", "active_at", "closed_at IS NULL"),
     index_where("ix_sessions_summed_up", "id", "summary <> ''"),
     sa.Index("ix_sessions_active_at_id", "active_at", "id"),
@@ -47,10 +40,10 @@ turns = sa.Table(
     metadata,
     sa.Column("id", CleanText, primary_key=True),
     sa.Column("session_id", CleanText, sa.ForeignKey("sessions.id"), nullable=False),
-    _text("ts"),  # the ask's message: the order of turns in a session
-    _text("asker_team"),
-    _text("asker_user"),
-    _text("state"),
+    text("ts"),  # the ask's message: the order of turns in a session
+    text("asker_team"),
+    text("asker_user"),
+    text("state"),
     sa.Column("started_at", Instant, nullable=False),
     sa.Column("answer_ts", CleanText),
     sa.Column("ended_at", Instant),
@@ -73,7 +66,7 @@ messages = sa.Table(
     metadata,
     sa.Column("turn_id", CleanText, sa.ForeignKey("turns.id"), primary_key=True),
     sa.Column("n", sa.Integer, primary_key=True, autoincrement=False),
-    _text("body"),  # JSON of adapters.llm.messages.Message, without its blocks
+    text("body"),  # JSON of adapters.llm.messages.Message, without its blocks
     # JSON list of the vendor's blocks: signed or encrypted, so not text that could be redacted.
     sa.Column("blocks", CleanText, nullable=False, server_default=sa.text("''")),
 )
@@ -83,13 +76,13 @@ evidence = sa.Table(
     metadata,
     sa.Column("turn_id", CleanText, sa.ForeignKey("turns.id"), primary_key=True),
     sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
-    _text("tool_call_id"),
-    _text("tool"),
-    _text("summary"),
+    text("tool_call_id"),
+    text("tool"),
+    text("summary"),
     sa.Column("ok", sa.Boolean, nullable=False),
     sa.Column("latency_ms", sa.BigInteger, nullable=False),
     sa.Column("truncated", sa.Boolean, nullable=False),
-    _text("content"),
+    text("content"),
 )
 
 # As queries write it out: decided, and not ended yet.
@@ -99,45 +92,45 @@ proposals = sa.Table(
     "proposals",
     metadata,
     sa.Column("id", CleanText, primary_key=True),
-    _text("session_id"),
-    _text("turn_id"),
-    _text("team"),
-    _text("channel"),
-    _text("thread_ts"),
-    _text("asker_team"),
-    _text("asker_user"),
-    _text("action"),
-    _text("product"),
-    _text("params"),
-    _text("digest"),
-    _outside("rationale"),
-    _outside("model_blast_radius"),
-    _text("blast_radius"),
+    text("session_id"),
+    text("turn_id"),
+    text("team"),
+    text("channel"),
+    text("thread_ts"),
+    text("asker_team"),
+    text("asker_user"),
+    text("action"),
+    text("product"),
+    text("params"),
+    text("digest"),
+    outside("rationale"),
+    outside("model_blast_radius"),
+    text("blast_radius"),
     sa.Column("reversible", sa.Boolean, nullable=False),
     sa.Column("untrusted_read", sa.Boolean, nullable=False),
-    _text("confirm_roles"),  # JSON array of names
+    text("confirm_roles"),  # JSON array of names
     sa.Column("four_eyes", sa.Boolean, nullable=False),
-    _text("state"),
+    text("state"),
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("expires_at", Instant, nullable=False),
     sa.Column("card_ts", CleanText),
     sa.Column("decided_by", CleanText),
     sa.Column("decided_at", Instant),
     sa.Column("decision_key", CleanText),  # of the winner: a retry of it is the same win
-    _outside("reason", default=True),
+    outside("reason", default=True),
     sa.Column("dispatched_at", Instant),  # what rate limits count
-    _outside("outcome", default=True),
+    outside("outcome", default=True),
     sa.Column("approvals", sa.Integer, nullable=False, server_default=sa.text("1")),
     # JSON arrays: who confirmed so far and when, and the action's own roles.
     sa.Column("votes", CleanText, nullable=False, server_default=sa.text("'[]'")),
     sa.Column("action_roles", CleanText, nullable=False, server_default=sa.text("'[]'")),
-    _text("supersedes", default=True),
-    _outside("preview", default=True),
+    text("supersedes", default=True),
+    outside("preview", default=True),
     sa.Column("objects", sa.Integer),
     sa.Column("object_names", CleanText, nullable=False, server_default=sa.text("'[]'")),
-    _text("fingerprint", default=True),
+    text("fingerprint", default=True),
     sa.Column("confirm_dialog", sa.Boolean, nullable=False, server_default=sa.false()),
-    _text("channel_name", default=True),  # when it was shown; empty: not known then
+    text("channel_name", default=True),  # when it was shown; empty: not known then
     # Counted up with every change that the card has to show; shown: as much of it as it shows.
     sa.Column("card_wanted", sa.Integer, nullable=False, server_default=sa.text("0")),
     sa.Column("card_shown", sa.Integer, nullable=False, server_default=sa.text("0")),
@@ -156,7 +149,7 @@ channel_names = sa.Table(
     metadata,
     sa.Column("team", CleanText, primary_key=True),
     sa.Column("channel", CleanText, primary_key=True),
-    _text("name"),  # empty: renamed, and not read again yet
+    text("name"),  # empty: renamed, and not read again yet
     sa.Column("read_at", Instant, nullable=False),
 )
 
@@ -165,8 +158,8 @@ switches = sa.Table(
     metadata,
     sa.Column("name", CleanText, primary_key=True),  # freeze
     sa.Column("is_on", sa.Boolean, nullable=False),
-    _text("by_user", default=True),
-    _outside("reason", default=True),
+    text("by_user", default=True),
+    outside("reason", default=True),
     sa.Column("at", Instant, nullable=False),
 )
 
@@ -184,12 +177,12 @@ audit = sa.Table(
     "audit",
     metadata,
     # INTEGER is SQLite's own row id: the newest row is found without an index of its own.
-    _sequence(),
+    sequence(),
     sa.Column("at", Instant, nullable=False),
-    _text("kind"),
-    _text("actor"),
-    _text("session_id"),
-    _text("body"),  # canonical JSON
+    text("kind"),
+    text("actor"),
+    text("session_id"),
+    text("body"),  # canonical JSON
     sa.Column("key", CleanText),
     sa.Column("prev", CleanText),  # the chain: the row before, this row's MAC, which key made it
     sa.Column("mac", CleanText),
@@ -208,9 +201,9 @@ audit = sa.Table(
 audit_checkpoints = sa.Table(
     "audit_checkpoints",
     metadata,
-    _sequence(),
+    sequence(),
     sa.Column("at", Instant, nullable=False),
-    _text("line"),
+    text("line"),
 )
 
 audit_sinks = sa.Table(
@@ -226,11 +219,11 @@ events = sa.Table(
     metadata,
     sa.Column("source", CleanText, primary_key=True),
     sa.Column("external_id", CleanText, primary_key=True),
-    _text("type"),
-    _text("kind"),  # deploy | incident | finding | other, from the type
-    _text("product"),
+    text("type"),
+    text("kind"),  # deploy | incident | finding | other, from the type
+    text("product"),
     sa.Column("at", Instant, nullable=False),
-    _outside("data"),  # JSON object
+    outside("data"),  # JSON object
     sa.Column("received_at", Instant, nullable=False),
     sa.Index("ix_events_kind_product_at", "kind", "product", "at"),
     sa.Index("ix_events_kind_at", "kind", "at"),
@@ -246,16 +239,16 @@ incidents = sa.Table(
         primary_key=True,
         autoincrement=True,
     ),
-    _text("source"),
-    _text("external_id"),
-    _text("scope", default=True),  # the channel that may read it; empty: every channel
-    _text("product", default=True),
-    _outside("title", default=True),
-    _text("severity", default=True),
+    text("source"),
+    text("external_id"),
+    text("scope", default=True),  # the channel that may read it; empty: every channel
+    text("product", default=True),
+    outside("title", default=True),
+    text("severity", default=True),
     sa.Column("opened_at", Instant, nullable=False),
     sa.Column("closed_at", Instant),
-    _outside("resolution", default=True),
-    _text("words", default=True),  # what it is found by, see search_words
+    outside("resolution", default=True),
+    text("words", default=True),  # what it is found by, see search_words
     sa.Index("ix_incidents_source_external_id", "source", "external_id", unique=True),
 )
 
@@ -271,10 +264,10 @@ tickets = sa.Table(
     "tickets",
     metadata,
     sa.Column("id", CleanText, primary_key=True),
-    _text("thread"),
-    _text("ts"),
-    _text("state"),  # waiting | running
-    _text("owner"),
+    text("thread"),
+    text("ts"),
+    text("state"),  # waiting | running
+    text("owner"),
     sa.Column("stop_by", CleanText),  # who asked it to stop
     # How often its process died with so many steps of it on record; NULL before the first death.
     sa.Column("deaths", sa.Integer),
@@ -304,9 +297,51 @@ undelivered = sa.Table(
     "undelivered",  # ends of turns that could not be shown yet
     metadata,
     sa.Column("turn_id", CleanText, primary_key=True),
-    _text("ask"),
-    _text("final"),
+    text("ask"),
+    text("final"),
     sa.Column("since", Instant, nullable=False),
     sa.Column("due_at", Instant, nullable=False),
     sa.Column("tries", sa.Integer, nullable=False, server_default=sa.text("0")),
+)
+
+feedback = sa.Table(
+    "feedback",  # one vote per person and answer
+    metadata,
+    sa.Column("turn_id", CleanText, sa.ForeignKey("turns.id"), primary_key=True),
+    sa.Column("team", CleanText, primary_key=True),
+    sa.Column("user_id", CleanText, primary_key=True),
+    text("vote"),  # up | down
+    outside("reason", default=True),
+    sa.Column("at", Instant, nullable=False),
+    sa.Index("ix_feedback_at", "at"),
+    index_where("ix_feedback_reasons", "at", "reason <> ''"),
+)
+
+# What turns under way have done.
+turn_steps = sa.Table(
+    "turn_steps",
+    metadata,
+    sa.Column("turn_id", CleanText, primary_key=True),
+    sa.Column("n", sa.Integer, primary_key=True, autoincrement=False),
+    text("name"),
+    text("value"),  # JSON in ASCII; redacted before, like the turn's messages
+)
+
+# Questions that have not begun. An earlier release does not use it: it may delete a turn's
+# ticket, but not the question.
+accepted = sa.Table(
+    "accepted",
+    metadata,
+    sa.Column("id", CleanText, primary_key=True),  # the turn's
+    text("ask"),  # JSON of bot.domain.session.Ask, redacted as it was heard
+)
+
+# Identifies a database, to detect a restored copy.
+origin = sa.Table(
+    "origin",
+    metadata,
+    sa.Column("name", CleanText, primary_key=True),  # always ORIGIN: there is one row
+    text("written_by", default=True),  # on PostgreSQL the transaction that wrote this row
+    text("timeline", default=True),  # on PostgreSQL that of the log, and the database's number
+    sa.Column("copied_at", Instant),  # an operator marked it as a copy
 )

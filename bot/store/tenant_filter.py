@@ -8,7 +8,7 @@ from typing import TypeAlias
 import sqlalchemy as sa
 
 from bot.domain.tenancy import HOME
-from bot.store.workspace_tables import installations
+from bot.store.access_tables import installations
 
 # A tenant, or None for everybody.
 TenantScope: TypeAlias = str | None

@@ -16,8 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.store.columns import CleanText, EngineText
 from bot.store.database import Database
 from bot.store.dialect import INSERT, as_engines
-from bot.store.tables import tickets, turns
-from bot.store.turn_step_table import turn_steps
+from bot.store.tables import tickets, turn_steps, turns
 
 HELD = "PENDING"  # the states of the engine's workflows: a process runs it,
 QUEUED = "ENQUEUED"  # a process will,

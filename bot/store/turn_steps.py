@@ -22,9 +22,8 @@ from bot.store.columns import CleanText
 from bot.store.database import Database
 from bot.store.dialect import INSERT
 from bot.store.step_rows import StepRows
-from bot.store.tables import tickets, turns
+from bot.store.tables import tickets, turn_steps, turns
 from bot.store.tickets import workflow_steps
-from bot.store.turn_step_table import turn_steps
 
 log = structlog.get_logger(__name__)
 

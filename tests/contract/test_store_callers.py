@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from bot.domain.audit import AuditKind
 from bot.domain.callers import CallerKind, KnownCaller, caller_id
 from bot.domain.ids import API, Person, TeamId, UserId
+from bot.store.access_tables import caller_tokens, callers
 from bot.store.audit_reading import StoredTrail
-from bot.store.caller_tables import caller_tokens, callers
 from bot.store.callers import CallerDiffers, StoredCallers
 from bot.store.database import Database
 from tests.fixtures_database import new_database

@@ -38,6 +38,8 @@ from bot.ports.installations import Installed
 from bot.ports.platform import by_id
 from bot.privacy.token_seal import TokenSeal
 from bot.store import installations
+from bot.store.access_tables import installations as table
+from bot.store.access_tables import oauth_states
 from bot.store.alert_tables import alert_threads
 from bot.store.alerts import StoredAlerts
 from bot.store.audit import StoredAudit
@@ -58,8 +60,6 @@ from bot.store.sessions import StoredSessions
 from bot.store.tables import proposals
 from bot.store.tables import tickets as waiting_turns
 from bot.store.tenant_filter import TenantScope
-from bot.store.workspace_tables import installations as table
-from bot.store.workspace_tables import oauth_states
 from tests.contract.test_store_alerts import RULE, alert, file
 from tests.fixtures_database import database, database_url
 from tests.fixtures_stores import HELD, ROUND, stand_in_line

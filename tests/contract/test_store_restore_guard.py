@@ -24,11 +24,11 @@ from bot.store.audit import StoredAudit
 from bot.store.audit_reading import StoredTrail, verify
 from bot.store.backup import BackupRefused, write_backup
 from bot.store.database import Database
-from bot.store.origin_table import origin as table
 from bot.store.proposals import StoredProposals
 from bot.store.replicas import Replicas
 from bot.store.restore_guard import CopyInDoubt, RestoreGuard, SeenMark, Standing, mark_of
 from bot.store.restored import UNKNOWN, close_restored
+from bot.store.tables import origin as table
 from bot.store.tables import proposals, replicas
 from bot.store.undelivered import StoredUndelivered
 from bot.store.watches import StoredWatches

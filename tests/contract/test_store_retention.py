@@ -14,8 +14,7 @@ from bot.store import tables
 from bot.store.database import Database
 from bot.store.retention import DAY_S, StoredRetention
 from bot.store.sessions import StoredSessions
-from bot.store.tables import audit, evidence, messages, turns
-from bot.store.turn_step_table import turn_steps
+from bot.store.tables import audit, evidence, messages, turn_steps, turns
 from bot.upkeep.retention import KeptFor, RecordsSweep, RetentionSweep
 from tests.fixtures_database import database, database_url
 from tests.held_connection import reading, writing

@@ -12,10 +12,10 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
 from bot.engine.journal import TurnJournals
 from bot.store.accepted import HalfStarted
-from bot.store.accepted_table import accepted as rows
 from bot.store.database import Database
 from bot.store.dialect import Work
 from bot.store.sessions import StoredSessions
+from bot.store.tables import accepted as rows
 from bot.store.tables import tickets as table
 from bot.store.tickets import (
     NO_OWNER,

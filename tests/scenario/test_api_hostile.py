@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from bot.domain.chats import ChatEventKind, NewChatEvent
 from bot.ports.failures import SurfaceGone
-from bot.store.caller_tables import callers
+from bot.store.access_tables import callers
 from bot.store.chat_tables import chat_events, chat_sessions
 from bot.store.tables import proposals
 from bot.web.api.chat.stream import Desk

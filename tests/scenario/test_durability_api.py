@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from bot.domain.callers import CallerKind, KnownCaller, caller_id
 from bot.store.callers import StoredCallers
-from bot.store.turn_step_table import turn_steps
+from bot.store.tables import turn_steps
 from tests.fixtures_api import Api, Told
 from tests.scenario.durability.investigation import (
     AFTER_FIRST_TEXT,

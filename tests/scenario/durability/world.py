@@ -24,8 +24,8 @@ from bot.demo.workspace.state import Workspace
 from bot.demo.workspace.stored_messages import Message
 from bot.store import tables
 from bot.store.database import Database
+from bot.store.tables import turn_steps
 from bot.store.tickets import workflow_status
-from bot.store.turn_step_table import turn_steps
 from tests.fakes.loki_server import LokiServer, Stored
 from tests.fakes.model_server import Call, ModelServer, Recorded, Round
 from tests.fixtures_database import new_database

@@ -15,10 +15,9 @@ from pydantic import TypeAdapter
 from bot.domain.session import Ask, TurnState
 from bot.engine.config import EARLIER_VERSIONS
 from bot.ports.failures import StorageUnavailable
-from bot.store.accepted_table import accepted
 from bot.store.replicas import Replicas
 from bot.store.sessions import StoredSessions
-from bot.store.tables import tickets
+from bot.store.tables import accepted, tickets
 from bot.store.tickets import NO_OWNER, Attempt, Tickets, workflow_status
 from tests.fixtures_engine import STEPS, Lives, ask, lives
 from tests.held_connection import reading, writing
