@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from adapters.errors import AdapterError
-from adapters.fault import Fault, fault_of
+from adapters.fault import fault_of
 from bot.app import rules
 from bot.cli.check import time_budget
 from bot.cli.check.actions import check_actions, declared
@@ -110,11 +110,7 @@ async def _answers(part: Part, asked: Asked) -> Sequence[Finding]:
         async with asyncio.timeout(time_budget.within(time_budget.PART_S)):
             found = await part.ask(asked)
     except TimeoutError:
-        found = [
-            Finding(
-                part.name, False, time_budget.unanswered(time_budget.PART_S), fault=Fault.SILENT
-            )
-        ]
+        found = [time_budget.silent(part.name, time_budget.PART_S)]
     except (ConfigurationError, StorageUnavailable, AdapterError, ToolError) as error:
         found = [Finding(part.name, False, str(error), fault=fault_of(error))]
     return _mended(part, found)

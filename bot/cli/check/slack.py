@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from pydantic import BaseModel, ValidationError
 
-from adapters.fault import Fault, fault_of
+from adapters.fault import fault_of
 from bot.app import rules
 from bot.app.rules import alert_wires
 from bot.cli.check import time_budget
@@ -57,11 +57,7 @@ async def check_tokens(settings: Settings) -> tuple[Sequence[Finding], SlackIden
         mend = "" if fault else error.mend
         return [Finding("slack", False, error.what, mend=mend, fault=fault)], None
     except TimeoutError:
-        return [
-            Finding(
-                "slack", False, time_budget.unanswered(time_budget.SHARED_S), fault=Fault.SILENT
-            )
-        ], None
+        return [time_budget.silent("slack", time_budget.SHARED_S)], None
     return [Finding("slack", True, f"{access.mode} mode, workspace {identity.team}")], identity
 
 

@@ -61,11 +61,7 @@ async def check_database(settings: Settings) -> Sequence[Finding]:
             behind = await check_behind(settings, database)
             pooler = await check_pooler(settings.database.url.get_secret_value(), database)
     except TimeoutError:
-        return [
-            Finding(
-                "database", False, time_budget.unanswered(time_budget.SHARED_S), fault=Fault.SILENT
-            )
-        ]
+        return [time_budget.silent("database", time_budget.SHARED_S)]
     except (ConfigurationError, StorageUnavailable) as error:
         mend = SET_PGBOUNCER if "startup parameter" in str(error) else ""
         fault = fault_of(error) or _said(error)

@@ -15,7 +15,7 @@ from threading import Thread
 from typing import Final, TypeVar
 
 from adapters.errors import AdapterError
-from adapters.fault import fault_of
+from adapters.fault import Fault, fault_of
 from bot.reports.finding import Finding
 from bot.settings.reading import ConfigurationError
 from tools.errors import ToolError
@@ -65,6 +65,11 @@ def within(seconds: float) -> float:
 def unanswered(seconds: float) -> str:
     """The words about a system that did not answer."""
     return f"no answer within {within(seconds):.2g} s"
+
+
+def silent(part: str, seconds: float, after: str = "") -> Finding:
+    """The row of a part that did not answer within one of these limits."""
+    return Finding(part, False, f"{unanswered(seconds)}{after}", fault=Fault.SILENT)
 
 
 def unset(part: str, table: str) -> Finding:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from adapters.fault import Fault, fault_of_status
+from adapters.fault import fault_of_status
 from adapters.llm.messages import (
     CompleteRequest,
     DoneChunk,
@@ -86,13 +86,8 @@ async def _asked(part: str, provider: Provider) -> Finding:
                     if isinstance(chunk, DoneChunk):
                         return Finding(part, True, "answered (asked for one word, a few tokens)")
     except TimeoutError:
-        slow = "a local model may still be loading; try again"
-        return Finding(
-            part,
-            False,
-            f"{time_budget.unanswered(time_budget.PROBE_S)}; {slow}",
-            fault=Fault.SILENT,
-        )
+        slow = "; a local model may still be loading; try again"
+        return time_budget.silent(part, time_budget.PROBE_S, slow)
     return Finding(part, False, "ended without an answer")
 
 

@@ -24,17 +24,8 @@ _FIGURES: Final[Mapping[str, bool]] = {
 _DECISIVE: Final = frozenset({"top_1", "false_all_clear", "false_alarm"})
 
 
-class _EarlierResult(BaseModel):
-    id: str
-    verdict: str
-    suspects: tuple[str, ...] = ()
-    seconds: float = 0.0
-    tool_calls: int = 0
-    answer: str = ""
-
-
 class _Earlier(BaseModel):
-    results: tuple[_EarlierResult, ...] = Field(min_length=1)
+    results: tuple[Result, ...] = Field(min_length=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +85,7 @@ def earlier_results(file: Path) -> Mapping[str, Result]:
         raise ConfigurationError(
             f"--against {file}: not what `kortex eval --json` prints, with a result at least"
         ) from error
-    return {
-        one.id: Result(one.id, one.verdict, one.suspects, one.seconds, one.tool_calls, one.answer)
-        for one in read.results
-    }
+    return {one.id: one for one in read.results}
 
 
 def compared(earlier: Mapping[str, Result], scored: Sequence[Scored]) -> Comparison:

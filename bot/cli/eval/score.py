@@ -37,10 +37,10 @@ class Result:
 
     id: str
     verdict: str
-    suspects: Sequence[str]
-    seconds: float
-    tool_calls: int
-    answer: str
+    suspects: Sequence[str] = ()
+    seconds: float = 0.0
+    tool_calls: int = 0
+    answer: str = ""
     backend_calls: int = 0
     tokens: int = 0
     cost_usd_micros: int = 0
