@@ -10,7 +10,7 @@ from adapters.observe.instants import from_ns
 from adapters.recorded.packs.recording import RecordedLine
 from adapters.recorded.simulator.dataset import Dataset
 from adapters.recorded.simulator.topology import SERVICES, Service
-from tools.capabilities import Clock, Deploy
+from tools.capabilities import Clock
 
 Object = dict[str, JsonValue]
 
@@ -42,7 +42,7 @@ class SimulatedCluster:
                 "message": f"Scaled up replica set {deploy.product} for {deploy.version}",
                 "lastTimestamp": deploy.at.isoformat(),
             }
-            for deploy in self._deploys()
+            for deploy in self._dataset.deploys(self._clock.now())
             if since <= deploy.at
         ]
 
@@ -61,13 +61,8 @@ class SimulatedCluster:
             if line.host == pod and since <= (at := from_ns(line.ts_ns)) <= now
         ]
 
-    def _deploys(self) -> Sequence[Deploy]:
-        now = self._clock.now()
-        return [deploy for deploy in self._dataset.scenario.deploys if deploy.at <= now]
-
     def _of(self, service: Service) -> Sequence[Object]:
-        done = [one for one in self._deploys() if one.product == service.name]
-        newest = max(done, key=lambda deploy: deploy.at, default=None)
+        newest = next(iter(self._dataset.deploys(self._clock.now(), service.name)), None)
         long_ago = self._clock.now() - _AGE
         pod_spec: JsonValue = {
             "containers": [

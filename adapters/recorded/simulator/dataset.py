@@ -13,7 +13,7 @@ from adapters.recorded.simulator.requests import Request, trace_of
 from adapters.recorded.simulator.scenario import Scenario
 from adapters.recorded.simulator.series import STEP_S, Moments, Values, metrics_of
 from adapters.recorded.simulator.topology import BY_NAME, PRODUCTS
-from tools.capabilities import LogLine, Trace
+from tools.capabilities import Deploy, LogLine, Trace
 
 BEFORE = timedelta(hours=24)
 AFTER = timedelta(hours=6)
@@ -48,6 +48,12 @@ class Dataset:
         self._told = lru_cache(maxsize=_REMEMBERED_TOLD_MINUTES)(self._told_in)
         self._errors: dict[tuple[str, int], Sequence[LogLine]] = {}
         self._lines = lru_cache(maxsize=_REMEMBERED_LINE_MINUTES)(self._lines_in)
+
+    def deploys(self, now: datetime, product: str = "") -> Sequence[Deploy]:
+        """The deploys until `now`, newest first: all, or those of one product."""
+        until = (one for one in self.scenario.deploys if one.at <= now)
+        mine = (one for one in until if product in ("", one.product))
+        return sorted(mine, key=lambda one: one.at, reverse=True)
 
     def metrics(self, product: str) -> Sequence[str]:
         return metrics_of(BY_NAME[product])

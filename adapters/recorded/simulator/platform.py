@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -44,14 +45,7 @@ class RecordedPlatform:
         if found is None:
             raise InvalidArguments(f"app_name: {name!r} is not known to the platform")
         own = [one for one in _resources() if one.application == name]
-        return Application(
-            found.name,
-            found.environment,
-            found.status,
-            instant_text(self._dataset.start - _AGE),
-            len(own),
-            own,
-        )
+        return replace(found, created_at=instant_text(self._dataset.start - _AGE), resources=own)
 
     async def workflows(
         self, application: str, status: str, call: CallContext
@@ -93,11 +87,9 @@ class RecordedPlatform:
         )
 
     def _workflows(self) -> list[Workflow]:
-        begun = sorted(
-            (d for d in self._dataset.scenario.deploys if d.at <= self._clock.now()),
-            key=lambda deploy: deploy.at,
-        )
-        return [self._workflow(_FIRST_ID + n, deploy) for n, deploy in enumerate(begun)][::-1]
+        begun = self._dataset.deploys(self._clock.now())
+        newest = _FIRST_ID + len(begun) - 1
+        return [self._workflow(newest - n, deploy) for n, deploy in enumerate(begun)]
 
     def _workflow(self, number: int, deploy: Deploy) -> Workflow:
         took = timedelta(seconds=deploy.duration_s or 90.0)
@@ -150,8 +142,7 @@ class RecordedAdminInfo:
         if product not in BY_NAME:
             raise InvalidArguments(f"product: the control plane knows no {product!r}")
         now = self._clock.now()
-        done = [d for d in self._dataset.scenario.deploys if d.product == product and d.at <= now]
-        newest = max(done, key=lambda deploy: deploy.at, default=None)
+        newest = next(iter(self._dataset.deploys(now, product)), None)
         version = newest.version if newest else BY_NAME[product].version
         since = newest.at if newest else self._dataset.start
         build: dict[str, JsonValue] = {"commit": newest.commit} if newest else {}
