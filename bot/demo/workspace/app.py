@@ -37,7 +37,7 @@ def create_app(
     """Slack's protocol and the page, on one port. Requests for any other host are refused."""
     api = api or SimulatedWebApi(workspace)
     app = web.Application(
-        middlewares=[_only_for(trusted_hosts), _learn_origin(workspace), person_errors],
+        middlewares=[_only_for(trusted_hosts), person_errors],
         client_max_size=MAX_BODY_BYTES,
     )
     PersonApi(workspace, providers).add_routes(app.router)
@@ -70,17 +70,6 @@ def _is_own(request: web.Request) -> bool:
     site = request.headers.get("Sec-Fetch-Site", "same-origin")
     origin = request.headers.get("Origin", str(request.url.origin()))
     return site in ("same-origin", "none") and origin == str(request.url.origin())
-
-
-def _learn_origin(workspace: Workspace) -> Middleware:
-    """Links to files point at the address the app was last reached at."""
-
-    @web.middleware
-    async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-        workspace.origin = str(request.url.origin())
-        return await handler(request)
-
-    return middleware
 
 
 def _deliveries(workspace: Workspace) -> Callable[[web.Application], AsyncIterator[None]]:

@@ -88,10 +88,9 @@ class Streams:
         self._now = now
         self._growing: dict[tuple[str, str], Growing] = {}
 
-    def begin(self, channel: str, ts: str, mode: str, user: str) -> Growing:
-        made = Growing(mode or "timeline", user, self._now() + LIFETIME_S)
-        self._growing[channel, ts] = made
-        return made
+    def begun(self, mode: str, user: str) -> Growing:
+        """A new one, not yet among them."""
+        return Growing(mode or "timeline", user, self._now() + LIFETIME_S)
 
     def put(self, channel: str, ts: str, grown: Growing) -> None:
         self._growing[channel, ts] = grown

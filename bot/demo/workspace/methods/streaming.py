@@ -26,15 +26,8 @@ def start(workspace: Workspace, arguments: Arguments) -> JsonObject:
     _check_recipient(workspace, channel, arguments)
     mode = arguments.text("task_display_mode")
     chunks = _said(arguments)
+    growing = workspace.streams.begun(mode, arguments.text("recipient_user_id")).after(chunks)
     message = workspace.posting.bot_message(channel.id, "", (), thread_ts)
-    growing = workspace.streams.begin(
-        channel.id, message.ts, mode, arguments.text("recipient_user_id")
-    )
-    try:
-        growing = growing.after(chunks)
-    except SlackRefused:
-        workspace.streams.end(channel.id, message.ts)
-        raise
     workspace.streams.put(channel.id, message.ts, growing)
     workspace.posting.post(_shown(message, growing))
     workspace.sessions.update(channel.id, thread_ts, status="processing")
