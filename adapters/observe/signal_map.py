@@ -9,13 +9,17 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from adapters.observe.conventions import SHIPPED, Conventions, Meaning, matchers, written_alike
-from adapters.observe.metric_shape import QUANTILE_NAME, unit_of
+from adapters.observe.metric_shape import unit_of
 from tools.signals import DETAIL, UNKNOWN, MetricType, Place, Reading, Role, Signal
 
 Places = Mapping[str, Sequence[Place]]
 
 _PARTS: Final = ("_bucket", "_sum", "_count")
 _QUANTILE: Final = re.compile(r"p(50|75|9\d|99\.?9)|0\.(5|75|9\d*)")
+# `took_p95`, `tp99`, `wait_q90_of_calls`, `pct_95`
+_NAMED_QUANTILE: Final = re.compile(
+    r"(?:^|_)(?:t?p|q|pct|perc|percentile|quantile)_?(?:50|75|9\d|999)(?:_|$)"
+)
 _OF_SIZES: Final = re.compile(r"bytes|size|length|items|rows|batch|tokens|depth|lag|price|amount")
 _HTTP_STATUS: Final = re.compile(r"[1-5](\d\d|xx)")
 _LABEL_OF_MATCHER: Final = re.compile(r"(\w+)\s*(=~|!=|!~|=)")
@@ -126,8 +130,9 @@ def _by_labels(known: Known, meaning: Meaning, *, is_histogram: bool) -> Meaning
     if meaning.role != "other" or meaning.rank != UNKNOWN:
         return meaning
     values = [value for label in VARIANT_LABELS for value in known.values.get(label, ())]
-    has_quantiles = any(map(_QUANTILE.fullmatch, values)) or QUANTILE_NAME.fullmatch(known.metric)
-    if (has_quantiles or is_histogram) and not _OF_SIZES.search(written_alike(known.metric)):
+    alike = written_alike(known.metric)
+    has_quantiles = any(map(_QUANTILE.fullmatch, values)) or _NAMED_QUANTILE.search(alike)
+    if (has_quantiles or is_histogram) and not _OF_SIZES.search(alike):
         duration = replace(meaning, role="latency", rank=DETAIL, worse="up", combine="max")
         return replace(duration, counts="traffic")
     statuses = (known.values.get(label, frozenset()) for label in STATUS_LABELS)

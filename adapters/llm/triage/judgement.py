@@ -19,7 +19,7 @@ from adapters.llm.triage.surroundings import ERRORS, new_errors
 from adapters.llm.triage.undone import Undone, before, looked_since, settled, undone
 from adapters.llm.triage.vanished import RecordFact
 from adapters.llm.triage.weigh import BLAMED, SUSPECTED, Suspicion, is_figure
-from adapters.llm.triage.worth_a_look import worth_a_look
+from adapters.llm.triage.worth_a_look import beyond_alone, worth_a_look
 from tools.analysis.usual import UNUSUAL
 
 Verdict = Literal["cause", "symptoms", "healthy", "unknown"]
@@ -108,6 +108,8 @@ def _judged(case: Case, facts: Facts) -> Judgement:
             is_steady=_is_steady(case, facts),
             without_earlier_lines=facts.without_earlier_lines,
         )
+    if verdict == "unknown" and not faint and not case.asked.subject:
+        faint = beyond_alone(found, facts.records)
     if faint:
         verdict = "symptoms"
     is_cause = verdict == "cause"

@@ -42,6 +42,8 @@ def told(point: Point, now: datetime | None = None) -> str:
             text = ill_text(fact)
         case GoneFact():
             text = _gone(fact, now)
+        case RecordFact():
+            text = _record(fact)
         case DeployFact():
             previous = f", replacing {fact.previous}" if fact.previous else ""
             text = f"{fact.version} went out at {clock(fact.at, now)}{previous}"
@@ -328,9 +330,11 @@ def _gone(fact: GoneFact, now: datetime | None) -> str:
 
 
 def record_told(fact: RecordFact) -> str:
-    """That a series is beyond all before, under its own name."""
+    """That a series is beyond all before, with its product and its mark."""
+    return f"{plain(fact.product)}: {_record(fact)} [{fact.mark}]"
+
+
+def _record(fact: RecordFact) -> str:
     most = "lowest" if fact.falls else "highest"
-    return (
-        f"{plain(fact.product)}: {fact.signal.replace('_', ' ')} at {figure(fact.worst)}, "
-        f"its {most} so far (normally {figure(fact.usual)}) [{fact.mark}]"
-    )
+    signal = fact.signal.replace("_", " ")
+    return f"{signal} at {figure(fact.worst)}, its {most} so far (normally {figure(fact.usual)})"

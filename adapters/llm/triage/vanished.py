@@ -51,6 +51,7 @@ class RecordFact:
     """A series that is further from normal than ever before, of any meaning."""
 
     product: str
+    role: str
     signal: str
     usual: float
     worst: float
@@ -88,6 +89,7 @@ def record_facts(metrics: Seen) -> Iterator[RecordFact]:
     for row in metrics.rows("records"):
         yield RecordFact(
             product=plain(text_of(row, "product")),
+            role=text_of(row, "role"),
             signal=plain(text_of(row, "signal")),
             usual=number_of(row, "usual") or 0.0,
             worst=number_of(row, "worst") or 0.0,

@@ -14,7 +14,7 @@ from adapters.llm.triage.cluster_findings import cluster_weight
 from adapters.llm.triage.deploy_facts import DeployFact
 from adapters.llm.triage.evidence import Facts, LogFact, Moved, SpanFact, StandingFact
 from adapters.llm.triage.shared_dependency import kept, shared_dependency, with_server
-from adapters.llm.triage.vanished import GoneFact
+from adapters.llm.triage.vanished import GoneFact, RecordFact
 from tools.analysis.usual import UNUSUAL
 from tools.log_templates import template_of
 
@@ -62,7 +62,7 @@ class Point:
     points: float
     travels: bool
     is_weak: bool
-    fact: Moved | StandingFact | LogFact | SpanFact | IllFact | DeployFact | GoneFact
+    fact: Moved | StandingFact | LogFact | SpanFact | IllFact | DeployFact | GoneFact | RecordFact
     until: datetime | None = None
 
     @property

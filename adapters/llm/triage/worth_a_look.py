@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from adapters.llm.triage.evidence import Moved, SpanFact, StandingFact
-from adapters.llm.triage.vanished import GoneFact
-from adapters.llm.triage.weigh import CLOCK_TOLERANCE, OWN_ERRORS, Suspicion, is_figure
+from adapters.llm.triage.vanished import GoneFact, RecordFact
+from adapters.llm.triage.weigh import CLOCK_TOLERANCE, OWN_ERRORS, Point, Suspicion, is_figure
 from tools.analysis.usual import UNUSUAL
 
 MOST: Final = 3
@@ -16,6 +16,7 @@ _LOAD: Final = frozenset({"traffic", "network"})  # more of it is no trouble
 _OVERFLOWS: Final = 10.0  # times the baseline: so much waiting is no chance
 _UNUSED: Final = 0.25  # of a latency that ended: a product without requests has no samples
 _LISTED: Final = 2.0  # points from which a second product is listed
+_OF_RECORD: Final = 1.0  # points of a series that left its range, which may matter little
 
 
 def worth_a_look(
@@ -46,6 +47,16 @@ def worth_a_look(
         zip(found, telling, began, strict=True), key=lambda each: not (each[1] and each[2])
     )
     return [one for one, is_telling, _ in listed if is_telling or one.weight >= _LISTED][:MOST]
+
+
+def beyond_alone(found: Sequence[Suspicion], records: Sequence[RecordFact]) -> Sequence[Suspicion]:
+    """The only product with a series beyond all before; chance would hardly spare all others."""
+    if len({one.product for one in records}) != 1:
+        return ()
+    first = records[0]
+    known = (one for one in found if one.product == first.product)
+    point = Point(first.role, _OF_RECORD, travels=True, is_weak=True, fact=first)
+    return [next(known, Suspicion(first.product, [point]))]
 
 
 def _is_telling(
