@@ -29,7 +29,8 @@ _FEWEST_STEPS: Final = 10
 _CHI: Final = 2 * 0.455  # the median square of a difference, over the variance of a sample
 _PEERS: Final = 3  # products of which one is unlike the others
 _COUNTED: Final = 3  # products with samples, to take a metric for a count of requests
-_ROUNDED: Final = 0.001  # of one; figures come with six digits or so
+_EXTRAPOLATED: Final = 0.002
+_NEARLY_WHOLE: Final = 0.1
 _OVER_POISSON: Final = (0.2, 100.0)  # variance over mean of requests that arrive by themselves
 # From this usual value on a duration is hardly in seconds: requests that take 20 s have timed out.
 _UNITS_OF_DURATIONS: Final = ((2e7, "nanoseconds"), (2e4, "microseconds"), (20.0, "milliseconds"))
@@ -117,43 +118,44 @@ def with_shape(signal: Signal, series: Sequence[Points]) -> Signal:
     return replace(signal, role="errors", worse=worse, unit=shape.kind, is_inferred=True)
 
 
-def dispersion_of_counts(series: Sequence[Points]) -> float | None:
-    """The variance over the mean of whole numbers from sample to sample, by the median product.
+def usual_number(series: Sequence[Points]) -> float | None:
+    """How many events the median product usually counts between two samples, or in a minute.
 
-    It is near 1 for events that arrive independently, such as requests, also of those of a minute given
-    per second. None where the values count no events: parts of one, levels that hardly vary, and bytes,
-    which vary far more.
+    Their variance over their mean is near 1 where they arrive independently, as requests do. None where
+    the values count no events: parts of one, levels that hardly vary, and bytes, which vary far more.
     """
     counts = _whole([[value for _, value in points] for points in series if len(points) >= _FEWEST])
-    if len(counts) < _COUNTED:
+    used = [one for one in counts if median(one) > 0]
+    if len(used) < _COUNTED:
         return None
-    found = [
+    dispersions = [
         median((after - before) ** 2 for before, after in pairwise(one)) / (_CHI * median(one))
-        for one in counts
-        if median(one) > 0
+        for one in used
     ]
     least, most = _OVER_POISSON
-    dispersion = median(found) if len(found) >= _COUNTED else 0.0
-    return dispersion if least <= dispersion <= most else None
+    return median(map(median, used)) if least <= median(dispersions) <= most else None
 
 
 def _whole(series: Sequence[Sequence[float]]) -> Sequence[Sequence[float]]:
-    """The values as whole numbers of a second or a minute; empty where they are neither."""
+    """The values as whole numbers, of rates those of a minute; empty where they are neither."""
     values = [value for one in series for value in one]
     if any(value < 0 for value in values):
         return ()
-    if all(value % 1 == 0 for value in values):
-        return series
-    # A figure rounded to tenths is a whole number of sixtieths, too.
-    if all(_is_whole(60 * value) for value in values) and not all(
-        _is_whole(10 * value) for value in values
-    ):
-        return [[round(60 * value) for value in one] for one in series]
+    tenths = _share_of_whole(values, 10)
+    for times in (1, 60):
+        # A figure rounded to tenths is a whole number of sixtieths, too.
+        if _share_of_whole(values, times) >= _NEARLY_ALL and (times == 1 or tenths < _NEARLY_ALL):
+            return [[round(times * value) for value in one] for one in series]
     return ()
 
 
-def _is_whole(value: float) -> bool:
-    return abs(value - round(value)) < _ROUNDED
+def _share_of_whole(values: Sequence[float], times: int) -> float:
+    """Whole nearly, because PromQL's rate extrapolates to the ends of its window."""
+    scaled = [times * value for value in values]
+    whole = sum(
+        abs(one - round(one)) <= min(_EXTRAPOLATED * max(1.0, one), _NEARLY_WHOLE) for one in scaled
+    )
+    return whole / len(values) if values else 0.0
 
 
 def _is_of_usage(signal: Signal) -> bool:

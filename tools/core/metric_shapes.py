@@ -1,16 +1,15 @@
 """The series of a sweep by what they are: signals as their values show them, counters as rates."""
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from tools.analysis.series_shape import (
-    dispersion_of_counts,
     growth_of,
     shape_of,
     unit_of_duration,
+    usual_number,
     with_shape,
 )
 from tools.analysis.shift import Points
@@ -53,20 +52,20 @@ def units_of(
 def request_signals(signals: Mapping[str, Signal], series: Sequence[SweptSeries]) -> frozenset[str]:
     """The signals that count a product's requests.
 
-    Without a clear name, it is the one with values that vary like counted requests.
+    Without a clear name, it is the one with the fewest of the counts that vary like requests.
     """
     named = {
         name for name, one in signals.items() if one.role == "traffic" and one.rank in {MAIN, USUAL}
     }
     if named:
         return frozenset(named)
-    dispersions = {
-        name: dispersion_of_counts([_counts(one, signals[name]) for one in points])
+    numbers = {
+        name: usual_number([_counts(one, signals[name]) for one in points])
         for name, points in _by_signal(series).items()
         if signals[name].role == "other" and signals[name].rank == UNKNOWN
     }
-    # Requests arrive by themselves: the nearer to 1, the likelier.
-    likely = {name: abs(math.log(one)) for name, one in dispersions.items() if one is not None}
+    # Each request causes at least one of any other event.
+    likely = {name: number for name, number in numbers.items() if number is not None}
     return frozenset([min(likely, key=lambda name: (likely[name], name))] if likely else ())
 
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tools.analysis.series_shape import (
     Shape,
-    dispersion_of_counts,
     growth_of,
     shape_of,
     unit_of_duration,
+    usual_number,
     with_shape,
 )
 from tools.analysis.shift import Points
@@ -154,6 +154,7 @@ LEVELS: dict[str, Callable[[random.Random, float], float]] = {
     "parts of one": lambda chooser, mean: mean * chooser.uniform(0.8, 1.2) + 0.25,
     "a level that hardly varies": lambda chooser, mean: mean + chooser.choice((0, 0, 0, 1)),
     "bytes": lambda chooser, mean: float(round(1e6 * mean * chooser.uniform(0.8, 1.2))),
+    "tenths": lambda chooser, mean: round(mean * chooser.uniform(0.97, 1.03), 1),
     "nought": lambda chooser, mean: 0.0 * mean * chooser.random(),
     "below nought": lambda chooser, mean: -counted(chooser, mean),
 }
@@ -164,10 +165,11 @@ def test_requests_of_several_products_vary_as_counted_events_do(seed: int) -> No
     chooser = random.Random(seed)
     products = [[counted(chooser, mean) for _ in range(60)] for mean in (20, 90, 300)]
 
-    found = dispersion_of_counts([each_minute(values) for values in products])
+    series = [each_minute(values) for values in products]
+    rates = [each_minute([round(value / 60, 6) for value in values]) for values in products]
 
-    assert found is not None
-    assert 0.4 < found < 2.5
+    assert usual_number(series) == pytest.approx(90, rel=0.1)
+    assert usual_number(rates) == usual_number(series)
 
 
 @pytest.mark.parametrize("level", LEVELS.values(), ids=LEVELS)
@@ -177,11 +179,11 @@ def test_other_values_are_not_counted_events(
     chooser = random.Random(1)
     products = [[level(chooser, mean) for _ in range(60)] for mean in (20.0, 90.0, 300.0)]
 
-    assert dispersion_of_counts([each_minute(values) for values in products]) is None
+    assert usual_number([each_minute(values) for values in products]) is None
 
 
 def test_two_products_are_too_few_to_take_a_metric_for_requests() -> None:
     chooser = random.Random(1)
     products = [[counted(chooser, mean) for _ in range(60)] for mean in (20, 90)]
 
-    assert dispersion_of_counts([each_minute(values) for values in products]) is None
+    assert usual_number([each_minute(values) for values in products]) is None
