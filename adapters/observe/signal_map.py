@@ -16,7 +16,7 @@ Places = Mapping[str, Sequence[Place]]
 
 _PARTS: Final = ("_bucket", "_sum", "_count")
 _QUANTILE: Final = re.compile(r"p(50|75|9\d|99\.?9)|0\.(5|75|9\d*)")
-# `took_p95`, `tp99`, `wait_q90_of_calls`, `pct_95`
+# `took_p95`, `tp99`, `wait_q90_inside`, `pct_95`
 _NAMED_QUANTILE: Final = re.compile(
     r"(?:^|_)(?:t?p|q|pct|perc|percentile|quantile)_?(?:50|75|9\d|999)(?:_|$)"
 )

@@ -42,6 +42,7 @@ def with_coverage(
             "unnamed": _unnamed(shifted),
             "records": records[:MOST_RECORDS],
             "more_records": max(0, len(records) - MOST_RECORDS),
+            "compared": len(shifted),
             "unread": sum(signal.name not in read for signal in found.signals),
             "disappeared": gone[:MOST_DISAPPEARED],
             "truncated": output.truncated or len(gone) > MOST_DISAPPEARED,

@@ -136,11 +136,11 @@ class MetricSweep(ToolOutput):
     clear trend, and high constant failures. `gaps` are times without data. An all-clear for a
     product needs all of this: `within` has its roles, and `unchecked`, the existing roles that were
     not compared, does not list it. So do `disappeared` and `records`; `more_records` is the number
-    of products cut. `unnamed`, as `beyond/compared`, starts with 0 for it: these are the series of
-    role `other`, beyond a robust bound in any unit. `truncated` is false, and `unread` is 0: the
-    number of existing series that were not read, because the sweep reads a bounded number. Roles
-    without a shift are also compared with the last day, from `day_from` on; `day_unread` says why
-    not. `time_of_day` has the roles that are normal only for this time of day. `traffic` is the
+    of products cut, and `compared` that of series with a baseline. `unnamed`, as `beyond/compared`,
+    starts with 0 for it: these are the series of role `other`, beyond a robust bound in any unit.
+    `truncated` is false, and `unread` is 0: the number of existing series that were not read,
+    because the sweep reads a bounded number. Roles without a shift are also compared with the last
+    day, from `day_from` on; `day_unread` says why not. `time_of_day` has the roles that are normal only for this time of day. `traffic` is the
     current load of the busiest products and of the subject, in the unit of their own signal. The
     most important shifts have their `course`, for charts: the window and half as long before it.
     """
@@ -167,5 +167,6 @@ class MetricSweep(ToolOutput):
     unread: int = 0
     records: list[Record] = Field(default_factory=list)
     more_records: int = 0
+    compared: int = 0
     time_of_day: dict[str, str] = Field(default_factory=dict)
     notes: list[str] | None = None

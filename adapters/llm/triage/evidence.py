@@ -165,6 +165,7 @@ class Facts:
     deploys: Sequence[DeployFact]
     gone: Sequence[GoneFact]
     records: Sequence[RecordFact]
+    compared: int  # series with a baseline
     graph: CallGraph
     ways_slow: dict[str, float]
     usual_requests: float | None
@@ -198,6 +199,7 @@ def facts_of(case: Case) -> Facts:
         deploys=deploys(case),
         gone=list(gone_facts(metrics)) if metrics else [],
         records=list(record_facts(metrics)) if metrics else [],
+        compared=int(metrics.number("compared") or 0) if metrics else 0,
         graph=CallGraph(
             [
                 *(_calls(traces, name) if traces else ()),

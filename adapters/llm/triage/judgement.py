@@ -109,7 +109,7 @@ def _judged(case: Case, facts: Facts) -> Judgement:
             without_earlier_lines=facts.without_earlier_lines,
         )
     if verdict == "unknown" and not faint and not case.asked.subject:
-        faint = beyond_alone(found, facts.records)
+        faint = beyond_alone(found, facts)
     if faint:
         verdict = "symptoms"
     is_cause = verdict == "cause"

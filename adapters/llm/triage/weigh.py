@@ -4,6 +4,7 @@ Points are comparable within one case.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -15,7 +16,7 @@ from adapters.llm.triage.deploy_facts import DeployFact
 from adapters.llm.triage.evidence import Facts, LogFact, Moved, SpanFact, StandingFact
 from adapters.llm.triage.shared_dependency import kept, shared_dependency, with_server
 from adapters.llm.triage.vanished import GoneFact, RecordFact
-from tools.analysis.usual import UNUSUAL
+from tools.analysis.usual import UNUSUAL, scale_of
 from tools.log_templates import template_of
 
 # A deploy shows within minutes; what starts later than this has another cause.
@@ -40,14 +41,14 @@ _PATH_ROLES: Final = frozenset(_PER_DOUBLING)
 _FILLING: Final = frozenset({"cpu", "pool", "memory", "disk", "queue", "restarts"})
 _LOAD: Final = frozenset({"traffic", "network"})  # more of it is no trouble by itself
 _OF_LOAD: Final = 0.3
+_SHARED: Final = 1.0  # points at most of an unnamed figure that several products report alike
 _LOAD_UNKNOWN: Final = 0.5  # if other products report theirs
 _FELT: Final = 0.1  # of the subject's requests: a product that gets fewer explains little
 _AT_LIMIT: Final = 14.0  # points of a signal at a limit that is bad for any product
 _AT_THE_END: Final = frozenset({"cpu", "pool", "disk"})
 _CUT_LEAST: Final = 15.0  # points of requests that end early, by how many more do
 _CUT_MOST: Final = 45.0
-_SECONDS: Final = {"milliseconds": 1e3, "microseconds": 1e6, "percent": 100.0}
-_SCALES: Final = {"percent": 100.0, "%": 100.0, "ratio": 1.0, "millicores": 1000.0, "cores": 1.0}
+_WHOLES: Final = frozenset({"percent", "%", "permille", "ratio", "millicores", "cores"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +182,21 @@ def points_of(facts: Facts, subject: str, symptom: str) -> Iterator[tuple[str, P
     `symptom` is what people complain about, or empty.
     """
     shared = shared_dependency(facts)
+    figures: list[Moved | StandingFact] = [*facts.moved, *facts.standing]
+    alike = Counter(map(_figure_of, figures))
     for product, point in _points(with_server(facts, shared), subject, symptom):
         points = kept(product, point.points, point.fact, shared)
+        fact = point.fact
+        if isinstance(fact, Moved | StandingFact) and fact.role == "other":
+            points = min(points, _SHARED) if alike[_figure_of(fact)] > 1 else points
         yield product, point if points == point.points else replace(point, points=points)
+
+
+def _figure_of(fact: Moved | StandingFact) -> tuple[str, float, float]:
+    """What several products have alike when it is of their common machine."""
+    if isinstance(fact, Moved):
+        return fact.signal, fact.usual, fact.worst
+    return fact.signal, fact.first, fact.now
 
 
 def _points(facts: Facts, subject: str, symptom: str) -> Iterator[tuple[str, Point]]:
@@ -282,7 +295,7 @@ def _alike(moved: Moved, by_role: Mapping[str, Moved]) -> Moved | None:
 
 
 def _share(moved: Moved, reference: Moved) -> float:
-    own, other = (abs(m.worst - m.usual) / _SECONDS.get(m.unit, 1.0) for m in (moved, reference))
+    own, other = (abs(m.worst - m.usual) / scale_of(m.unit) for m in (moved, reference))
     if moved.requests is not None and reference.requests is not None:
         own, other = own * moved.requests, other * reference.requests
     return own / other if other > 0 else 1.0
@@ -317,16 +330,17 @@ def is_full(moved: Moved) -> bool:
 
 
 def is_figure(point: Point) -> bool:
-    """Whether it is of latency, of failures, or of what fills up by a known measure."""
+    """Whether it is of latency, of failures, or of what fills up by a known measure, as a CPU does."""
     fact = point.fact
     if not isinstance(fact, Moved):
         return False
-    return fact.role in _PATH_ROLES or (fact.role in _FILLING and not point.is_weak)
+    is_known = not point.is_weak or (fact.role == "cpu" and not fact.unit)
+    return fact.role in _PATH_ROLES or (fact.role in _FILLING and is_known)
 
 
 def _fullness(moved: Moved) -> float | None:
-    scale = _SCALES.get(moved.unit.lower())
-    return None if scale is None or moved.falls else moved.worst / scale
+    is_known = moved.unit.lower() in _WHOLES and not moved.falls
+    return moved.worst / scale_of(moved.unit) if is_known else None
 
 
 def _log_points(facts: Facts) -> Iterator[tuple[str, Point]]:

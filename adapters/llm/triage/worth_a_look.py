@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from adapters.llm.triage.evidence import Moved, SpanFact, StandingFact
-from adapters.llm.triage.vanished import GoneFact, RecordFact
+from adapters.llm.triage.evidence import Facts, Moved, SpanFact, StandingFact
+from adapters.llm.triage.vanished import GoneFact
 from adapters.llm.triage.weigh import CLOCK_TOLERANCE, OWN_ERRORS, Point, Suspicion, is_figure
 from tools.analysis.usual import UNUSUAL
 
@@ -16,6 +16,8 @@ _LOAD: Final = frozenset({"traffic", "network"})  # more of it is no trouble
 _OVERFLOWS: Final = 10.0  # times the baseline: so much waiting is no chance
 _UNUSED: Final = 0.25  # of a latency that ended: a product without requests has no samples
 _LISTED: Final = 2.0  # points from which a second product is listed
+# Of healthy systems about one series in 500 is beyond all before: of so few hardly any is.
+_FEW_SERIES: Final = 50
 _OF_RECORD: Final = 1.0  # points of a series that left its range, which may matter little
 
 
@@ -49,11 +51,12 @@ def worth_a_look(
     return [one for one, is_telling, _ in listed if is_telling or one.weight >= _LISTED][:MOST]
 
 
-def beyond_alone(found: Sequence[Suspicion], records: Sequence[RecordFact]) -> Sequence[Suspicion]:
-    """The only product with a series beyond all before; chance would hardly spare all others."""
-    if len({one.product for one in records}) != 1:
+def beyond_alone(found: Sequence[Suspicion], facts: Facts) -> Sequence[Suspicion]:
+    """The only product with a series beyond all before, if so few were compared that it is no chance."""
+    products = {one.product for one in facts.records}
+    if len(products) != 1 or facts.compared > _FEW_SERIES:
         return ()
-    first = records[0]
+    first = facts.records[0]
     known = (one for one in found if one.product == first.product)
     point = Point(first.role, _OF_RECORD, travels=True, is_weak=True, fact=first)
     return [next(known, Suspicion(first.product, [point]))]

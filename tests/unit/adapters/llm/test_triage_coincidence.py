@@ -27,3 +27,28 @@ async def test_a_small_record_that_starts_with_the_complaint_is_named(
     found = await investigate(world([FELT, own]), "what is wrong?")
 
     assert ("I would look first at cart" in found.text) is named
+
+
+def beyond(product: str) -> dict[str, object]:
+    figures = {"usual": 40.0, "worst": 900.0, "direction": "up", "spreads": 14.0}
+    return {"product": product, "role": "other", "signal": "fd_open", **figures}
+
+
+@pytest.mark.parametrize(
+    ("products", "compared", "named"),
+    [(["cart"], 8, True), (["cart", "payments"], 8, False), (["cart"], 400, False)],
+    ids=["one of few", "two of few", "one of many may be chance"],
+)
+async def test_the_only_product_beyond_its_range_is_named(
+    products: list[str], compared: int, named: bool
+) -> None:
+    swept = {
+        "shifts": [],
+        "within": dict.fromkeys(("checkout", "cart", "payments"), "other"),
+        "records": [beyond(product) for product in products],
+        "compared": compared,
+    }
+    found = await investigate(world(around={"sweep_metrics": swept}), "which one is it?")
+
+    assert "cart: fd open at 900, its highest so far (normally 40)" in found.text
+    assert ("I would look first at cart." in found.text) is named

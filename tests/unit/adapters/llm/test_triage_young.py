@@ -60,8 +60,8 @@ async def test_traffic_alone_makes_no_product_the_first_to_check() -> None:
     assert "stands out is web" not in found.text
 
 
-def unnamed(signal: str) -> Mapping[str, object]:
-    row = {"product": "checkout", "role": "other", "signal": signal}
+def unnamed(signal: str, product: str = "checkout") -> Mapping[str, object]:
+    row = {"product": product, "role": "other", "signal": signal}
     return {**row, "first": 29.0, "now": 128.0, "direction": "up", "size": 60.0}
 
 
@@ -78,6 +78,16 @@ async def test_signals_without_a_name_decide_where_to_look(signals: list[str], n
 
     assert "other (feku) is 128 (29 at first)" in found.text
     assert ("look first at checkout" in found.text) is named
+
+
+async def test_figures_that_two_products_have_alike_are_of_their_machine() -> None:
+    both = [unnamed(signal, name) for signal in ("feku", "burn") for name in ("checkout", "web")]
+    swept = {"shifts": [], "within": {}, "too_short": {"checkout": "other", "web": "other"}}
+    told = world(around={"sweep_metrics": {**swept, "standing": both}})
+    found = await investigate(told, "what is wrong with checkout?", PRODUCTS)
+
+    assert "other (feku) is 128 (29 at first)" in found.text
+    assert "look first at" not in found.text
 
 
 def slower(product: str, now: float) -> Mapping[str, object]:

@@ -49,6 +49,23 @@ def test_latency_is_read_by_its_tail_and_by_what_most_requests_see(
     assert [one.where for one in found.values()] == wheres
 
 
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("took_p95", "latency"),
+        ("WaitP99", "latency"),
+        ("spent_q90_inside", "latency"),
+        ("app_tp99", "latency"),
+        ("lag_q95", "latency"),
+        ("sent_bytes_p95", "other"),
+        ("lag", "queue"),
+        ("step90", "other"),
+    ],
+)
+def test_a_quantile_in_a_name_shows_a_duration(name: str, role: str) -> None:
+    assert named(known(name))[name].role == role
+
+
 def test_sum_and_count_without_buckets_are_a_mean() -> None:
     found = named(
         known("http_server_requests_seconds_sum"), known("http_server_requests_seconds_count")
