@@ -58,6 +58,11 @@ class Moved:
     full_in_s: float | None = None  # until it reaches its limit, or nought, at this rate
 
     @property
+    def figure(self) -> tuple[str, float, float]:
+        """What several products have alike when it is of their common machine."""
+        return self.signal, self.usual, self.worst
+
+    @property
     def is_unusual(self) -> bool:
         """Further than ever before, or than chance goes; else it is as it was at times before."""
         return self.beyond or self.score >= UNUSUAL
@@ -99,6 +104,11 @@ class StandingFact:
     mark: str
     is_alone: bool = True
     is_usual: bool = False
+
+    @property
+    def figure(self) -> tuple[str, float, float]:
+        """As of Moved."""
+        return self.signal, self.first, self.now
 
     @property
     def is_bad(self) -> bool:

@@ -182,21 +182,12 @@ def points_of(facts: Facts, subject: str, symptom: str) -> Iterator[tuple[str, P
     `symptom` is what people complain about, or empty.
     """
     shared = shared_dependency(facts)
-    figures: list[Moved | StandingFact] = [*facts.moved, *facts.standing]
-    alike = Counter(map(_figure_of, figures))
+    alike = Counter([*(m.figure for m in facts.moved), *(s.figure for s in facts.standing)])
     for product, point in _points(with_server(facts, shared), subject, symptom):
-        points = kept(product, point.points, point.fact, shared)
-        fact = point.fact
+        fact, points = point.fact, kept(product, point.points, point.fact, shared)
         if isinstance(fact, Moved | StandingFact) and fact.role == "other":
-            points = min(points, _SHARED) if alike[_figure_of(fact)] > 1 else points
+            points = min(points, _SHARED) if alike[fact.figure] > 1 else points
         yield product, point if points == point.points else replace(point, points=points)
-
-
-def _figure_of(fact: Moved | StandingFact) -> tuple[str, float, float]:
-    """What several products have alike when it is of their common machine."""
-    if isinstance(fact, Moved):
-        return fact.signal, fact.usual, fact.worst
-    return fact.signal, fact.first, fact.now
 
 
 def _points(facts: Facts, subject: str, symptom: str) -> Iterator[tuple[str, Point]]:
@@ -221,7 +212,8 @@ def _metric_points(facts: Facts, subject: str, symptom: str) -> Iterator[tuple[s
         if moved.role in _PATH_ROLES:
             points = _PER_DOUBLING[moved.role] * math.log2(1 + min(moved.score, 40.0))
             points *= _relevance(moved, _alike(moved, own) or _alike(moved, worst), facts)
-            points *= (1.0 if moved.beyond else 0.7) * (0.3 if _other(moved.role, symptom) else 1.0)
+            is_asked = symptom in ("", moved.role)
+            points *= (1.0 if moved.beyond else 0.7) * (1.0 if is_asked else 0.3)
             if own.get(moved.role):
                 points *= _CONFIRMED
             elif calm and moved.role == "latency":
@@ -312,10 +304,6 @@ def _relevance(moved: Moved, reference: Moved | None, facts: Facts) -> float:
     return share * min(1.0, moved.requests / needed)
 
 
-def _other(role: str, symptom: str) -> bool:
-    return bool(symptom) and role != symptom
-
-
 def _grew(moved: Moved, least: float) -> bool:
     """By this share of usual at least; a share of failures counts as it is."""
     if moved.role == "errors" or moved.falls:
@@ -331,16 +319,15 @@ def is_full(moved: Moved) -> bool:
 
 def is_figure(point: Point) -> bool:
     """Whether it is of latency, of failures, or of what fills up by a known measure, as a CPU does."""
-    fact = point.fact
-    if not isinstance(fact, Moved):
+    if not isinstance(fact := point.fact, Moved):
         return False
     is_known = not point.is_weak or (fact.role == "cpu" and not fact.unit)
     return fact.role in _PATH_ROLES or (fact.role in _FILLING and is_known)
 
 
 def _fullness(moved: Moved) -> float | None:
-    is_known = moved.unit.lower() in _WHOLES and not moved.falls
-    return moved.worst / scale_of(moved.unit) if is_known else None
+    is_part = moved.unit.lower() in _WHOLES and not moved.falls
+    return moved.worst / scale_of(moved.unit) if is_part else None
 
 
 def _log_points(facts: Facts) -> Iterator[tuple[str, Point]]:
