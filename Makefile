@@ -120,18 +120,19 @@ $(SMALL_MODEL)/.done: Makefile
 test-model: setup-dev $(SMALL_MODEL)/.done ## a real small model on loopback, asked about the demo's incidents (1.1 GB, 3 GB of memory, minutes)
 	$(PYTEST) -m model -s -p no:randomly tests/model
 
-# What the network stack's own versions decide: which host an address names, and what a connection keeps.
+# What the versions of libraries decide: which host an address names, what a connection keeps, whose token it is.
 LOWEST := build/lowest
-LOWEST_OF := aiohttp certifi httpcore httpx sniffio
+LOWEST_OF := aiohttp certifi httpcore httpx prometheus-client pyjwt sniffio
 LOWEST_TESTS := tests/unit/adapters/test_egress.py tests/unit/adapters/test_reachable.py tests/unit/adapters/test_http.py \
   tests/unit/adapters/test_http_client.py tests/unit/adapters/test_http_hostile.py tests/contract/test_tls.py \
-  tests/contract/test_coalesced_reads.py tests/contract/test_faulty_servers.py tests/scenario/test_local_only.py
+  tests/contract/test_coalesced_reads.py tests/contract/test_faulty_servers.py tests/contract/test_oidc.py \
+  tests/unit/bot/web tests/scenario/test_local_only.py
 $(LOWEST)/.done: pyproject.toml requirements/dev.lock Makefile
 	@rm -rf $(LOWEST) && mkdir -p $(LOWEST)
 	$(PYTHON) -m venv $(LOWEST)/venv
 	$(LOWEST)/venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/runtime.lock -r requirements/dev.lock
 	$(LOWEST)/venv/bin/python -m pip install -q --disable-pip-version-check \
-	  $$($(LOWEST)/venv/bin/python -c 'import re, sys, tomllib; stated = tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]; print(*(re.sub(r">=([0-9.]+).*", r"==\1", each) for each in stated if re.split("[>=\\[]", each)[0] in sys.argv[1:]))' $(LOWEST_OF))
+	  $$($(LOWEST)/venv/bin/python -c 'import re, sys, tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; stated = [*project["dependencies"], *project["optional-dependencies"]["oidc"]]; print(*(re.sub(r">=([0-9.]+).*", r"==\1", each) for each in stated if re.split("[>=\\[]", each)[0] in sys.argv[1:]))' $(LOWEST_OF))
 	@touch $@
 
 test-lowest: $(LOWEST)/.done ## the tests of addresses and connections with the lowest allowed versions of the network stack

@@ -28,6 +28,8 @@ SKEW_S: Final = 60.0
 BLANK_LETTERS: Final = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
 ) | set(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+# What PyJWT raises for odd text; its older releases also for deep brackets and an infinite time.
+_UNREADABLE: Final = (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
 MOST_KEYS: Final = 50
 MOST_TOKEN_CHARS: Final = 8_192  # of a header line, as aiohttp takes it
 
@@ -78,7 +80,7 @@ class OidcTokens:
             raise TokenRefused("too long")
         try:
             header = jwt.get_unverified_header(token)
-        except (jwt.PyJWTError, ValueError) as error:
+        except _UNREADABLE as error:
             raise TokenRefused("no JSON Web Token") from error
         algorithm, name = header.get("alg"), header.get("kid", "")
         if algorithm not in self._issuer.algorithms:
@@ -96,7 +98,7 @@ class OidcTokens:
                 leeway=SKEW_S,
                 options={"require": ["exp", "sub", "iss", "aud"]},
             )
-        except (jwt.PyJWTError, ValueError, TypeError) as error:
+        except _UNREADABLE as error:
             raise TokenRefused(type(error).__name__) from error
         subject = found["sub"]
         # Two people could share an unprintable name: half a surrogate pair has no UTF-8.

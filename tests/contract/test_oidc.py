@@ -1,5 +1,6 @@
 """Tokens of an identity provider against its keys: rotation, outage, and every way to forge one."""
 
+import base64
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -52,6 +53,15 @@ def signed(claims: dict[str, object]) -> str:
     """A token with any claims, which PyJWT would refuse to make."""
     body = json.dumps({"exp": int(time.time()) + 300, **claims}).encode()
     return jwt.PyJWS().encode(body, RSA, "RS256", {"kid": "one"})
+
+
+def named(provider: Provider) -> dict[str, object]:
+    return {"iss": provider.url, "aud": AUDIENCE, "sub": "ann"}
+
+
+def headed(header: bytes) -> str:
+    parts = (header, b"{}", b"no signature")
+    return ".".join(base64.urlsafe_b64encode(each).rstrip(b"=").decode() for each in parts)
 
 
 @pytest.fixture
@@ -119,6 +129,23 @@ FORGED: dict[str, Callable[[Provider], str]] = {
     "a symmetric one over the public key": lambda p: p.token("public" * 8, "one", "HS256"),
     "an algorithm that is not allowed": lambda p: p.token(RSA, "one", "RS512"),
     "another issuer": lambda p: p.token(iss="https://else"),
+    "a part of the issuer": lambda p: p.token(iss=p.url[:-1]),
+    "no text as the issuer": lambda p: signed({"iss": [p.url], "aud": AUDIENCE, "sub": "ann"}),
+    "an audience as a key": lambda p: signed({"iss": p.url, "aud": {AUDIENCE: 1}, "sub": "ann"}),
+    "an audience in a list": lambda p: signed({"iss": p.url, "aud": [[AUDIENCE]], "sub": "ann"}),
+    "an end without an end": lambda p: signed(named(p) | {"exp": float("inf")}),
+    "an end of many digits": lambda p: signed(named(p) | {"exp": "9" * 5_000}),
+    "an end in a list": lambda p: signed(named(p) | {"exp": [2**33]}),
+    "a begin that is no number": lambda p: signed(named(p) | {"nbf": float("nan")}),
+    "claims that are a list": lambda _p: jwt.PyJWS().encode(b"[]", RSA, "RS256", {"kid": "one"}),
+    "claims of deep brackets": lambda _p: jwt.PyJWS().encode(
+        b"[" * 5_000, RSA, "RS256", {"kid": "one"}
+    ),
+    "a header of deep brackets": lambda _p: headed(b'{"alg":' + b"[" * 5_000),
+    "a header of many digits": lambda _p: headed(b'{"alg":' + b"9" * 5_000 + b"}"),
+    "a header that is a list": lambda _p: headed(b"[]"),
+    "a header with a list of algorithms": lambda _p: headed(b'{"alg":["RS256"],"kid":"one"}'),
+    "a header with a list of keys": lambda _p: headed(b'{"alg":"RS256","kid":["one"]}'),
     "another audience": lambda p: p.token(aud="grafana"),
     "no audience": lambda p: p.token(aud=None),
     "no subject": lambda p: p.token(sub=None),
