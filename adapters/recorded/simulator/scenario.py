@@ -8,8 +8,6 @@ from functools import partial
 from importlib import resources
 from typing import Any, Final
 
-from pydantic import TypeAdapter
-
 from adapters.recorded.simulator.topology import SHOP
 from tools.capabilities import Deploy
 
@@ -96,8 +94,7 @@ class Scenario:
 
 
 # What a healthy shop logs anyway; every scenario adds its own.
-ORDINARY: Final = TypeAdapter(tuple[Chronic, ...]).validate_python(SHOP["ordinary"])
-_SCENARIO: Final = TypeAdapter(Scenario)
+ORDINARY: Final = tuple(Chronic(**one) for one in SHOP["ordinary"])
 _WRITTEN: Final = tomllib.loads(
     resources.files(__package__).joinpath("scenarios.toml").read_text(encoding="utf-8")
 )
@@ -105,7 +102,18 @@ _WRITTEN: Final = tomllib.loads(
 
 def scenario_at(name: str, anchor: datetime) -> Scenario:
     """A scenario of `scenarios.toml`. The anchor is the instant at which people begin to ask."""
-    return _SCENARIO.validate_python({"name": name, **_placed(_WRITTEN[name], anchor)})
+    written = _placed(_WRITTEN[name], anchor)
+    fault = written.get("fault")
+    return Scenario(
+        name=name,
+        channel=written["channel"],
+        products=written["products"],
+        truth=Truth(**written["truth"]),
+        deploys=tuple(Deploy(**one) for one in written["deploys"]),
+        fault=Fault(**fault) if fault else None,
+        chronic=tuple(Chronic(**one) for one in written["chronic"]),
+        lines=tuple(OneLine(**one) for one in written["lines"]),
+    )
 
 
 INCIDENTS: Final[Mapping[str, Callable[[datetime], Scenario]]] = {
@@ -120,6 +128,6 @@ def _placed(value: Any, anchor: datetime) -> Any:
         case dict():
             return {name: _placed(member, anchor) for name, member in value.items()}
         case list():
-            return [_placed(member, anchor) for member in value]
+            return tuple(_placed(member, anchor) for member in value)
         case _:
             return value

@@ -4,12 +4,11 @@ Numbers describe a healthy day; a scenario's fault changes them.
 """
 
 import tomllib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Final
-
-from pydantic import TypeAdapter
+from typing import Any, Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +55,15 @@ PEAK_REQUESTS_PER_SECOND = 220.0  # at the front door, at the busiest hour
 SHOP: Final = tomllib.loads(
     resources.files(__package__).joinpath("shop.toml").read_text(encoding="utf-8")
 )
-ROUTES: Final = TypeAdapter(tuple[Route, ...]).validate_python(SHOP["routes"])
-SERVICES: Final = TypeAdapter(tuple[Service, ...]).validate_python(
-    [
-        {**one, "calls": [call for call in SHOP["calls"] if call["caller"] == one["name"]]}
-        for one in SHOP["services"]
-    ]
+
+
+def _calls(rows: Iterable[Mapping[str, Any]]) -> tuple[Call, ...]:
+    return tuple(Call(**row) for row in rows)
+
+
+ROUTES: Final = tuple(Route(**{**one, "calls": _calls(one["calls"])}) for one in SHOP["routes"])
+SERVICES: Final = tuple(
+    Service(**one, calls=_calls(SHOP["calls"].get(one["name"], ()))) for one in SHOP["services"]
 )
 PRODUCTS = tuple(service.name for service in SERVICES)
 BY_NAME = {service.name: service for service in SERVICES}
