@@ -28,6 +28,8 @@ _OF_LOAD: Final = frozenset({"traffic", "network", "other"})
 
 def not_looked_at(case: Case) -> Iterator[str]:
     """Everything that keeps "nothing is wrong" from being said, in words."""
+    if name := case.asked.left_out:
+        yield f"{plain(name)}: not one of this channel's products"
     yield from _missing(case)
     yield from _blind(case)
 

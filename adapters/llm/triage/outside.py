@@ -54,7 +54,12 @@ def told_apart(asked: Asked, question: str, meta: Meta) -> Asked:
         )
     if asked.part == "state" and not asked.thought:
         return replace(asked, topic="outside", apart=f"{own}, so I did not check it.")
-    return replace(asked, apart=f"{own}, so this answer covers those.")
+    # "the shop" describes the whole system.
+    is_described = re.search(
+        rf"\b(?:the|our|my|a|an)\s+{re.escape(name)}\b", question, re.IGNORECASE
+    )
+    left_out = "" if is_part or is_described else name
+    return replace(asked, apart=f"{own}, so this answer covers those.", left_out=left_out)
 
 
 def _is_all(asked: Asked, question: str, meta: Meta) -> bool:

@@ -121,7 +121,8 @@ class Asked:
     usual window.
 
     `thought` is the asker's hypothesis; `stranger` a name that is not a product here. `apart` is
-    what to say about it first; if that is the whole answer, the topic is "outside".
+    what to say about it first; if that is the whole answer, the topic is "outside". `left_out`: the
+    same name, if it is a product's that the answer does not cover.
 
     `fails`: the message reports a failure. `of_cluster`: only about what Kubernetes itself knows.
     `is_exact`: both ends, or the beginning, were given. `is_cut`: not all of the range can be read.
@@ -141,6 +142,7 @@ class Asked:
     assumed: tuple[str, ...]
     thought: str = ""
     stranger: str = ""
+    left_out: str = ""
     fails: bool = False
     of_cluster: bool = False
     apart: str = ""

@@ -303,9 +303,8 @@ def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:
     else:
         when = period(case)
         yield (
-            f"**No data for {plain(case.subject)} was found{when}, so I cannot say whether anything "
-            "is wrong.**"
-            if _is_unknown_product(case, judgement)
+            f"**No data for {name} was found{when}, so I cannot say whether anything is wrong.**"
+            if (name := _without_data(case, judgement))
             else f"**I found no clear failure{when}, but I cannot rule one out.**"
             if not judgement.others and not judgement.errors
             else f"**Something changed{when}, but not enough to name a cause.**"
@@ -333,9 +332,11 @@ def _blindness(case: Case) -> str:
     return f"I found no data that shows how {plain(case.subject) or 'any product'} is doing"
 
 
-def _is_unknown_product(case: Case, judgement: Judgement) -> bool:
+def _without_data(case: Case, judgement: Judgement) -> str:
+    """The product asked about, if nothing of it was found."""
     metrics, logs = case.of(METRICS), swept(case, LOGS)
-    if not case.subject or judgement.others or judgement.errors or metrics is None:
-        return False
+    if judgement.others or judgement.errors or metrics is None:
+        return ""
     lines = logs.mapping("lines") if logs else {}
-    return case.subject in metrics.texts("without") and case.subject not in lines
+    is_unknown = case.subject in metrics.texts("without") and case.subject not in lines
+    return plain(case.asked.left_out or (case.subject if is_unknown else ""))

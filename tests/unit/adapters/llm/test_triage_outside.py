@@ -96,6 +96,32 @@ async def test_an_unknown_name_stops_no_investigation_and_is_reported_first(ques
     assert "checkout" in found.text.partition("\n")[2]
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is wrong with orders since 2026-04-07T14:00Z?",
+        "what is wrong with orders?",
+        "why is orders failing?",
+        "is something wrong with orders?",
+    ],
+)
+async def test_own_products_are_not_an_all_clear_for_an_unknown_one(question: str) -> None:
+    found = await investigate(world([], []), question)
+
+    assert found.asked("core__report_findings")[0]["verdict"] == "unknown"
+    assert "No data for orders was found" in found.text
+    assert "Nothing is wrong" not in found.text
+
+
+@pytest.mark.parametrize(
+    "question", ["is something wrong with the shop?", "what is wrong with our app?"]
+)
+async def test_a_name_for_the_whole_system_leaves_no_product_out(question: str) -> None:
+    found = await investigate(world([], []), question)
+
+    assert "No data for" not in found.text
+
+
 async def test_a_question_about_ones_own_trouble_is_investigated_despite_another_name() -> None:
     found = await bounded("why is it slow since billing was deployed?")
 
