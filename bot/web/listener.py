@@ -30,6 +30,11 @@ BACKLOG = 128
 RESTART_S = 3.0  # how long a start waits for the process before it to release the port
 RETRY_S = 0.1
 
+_COMPRESSED = {
+    "code": "unsupported_media_type",
+    "message": "Send the body without Content-Encoding.",
+}
+
 Bound = TypeVar("Bound")
 
 _log = structlog.get_logger(__name__)
@@ -66,6 +71,7 @@ async def serving(
         access_log=None,
         keepalive_timeout=limits.idle_s,  # from the connection's start, so a slow head ends too
         lingering_time=LINGER_S,
+        auto_decompress=False,  # it is done on the loop: a megabyte of zeros would stop it for seconds
         logger=_server_log,
     )
     await runner.setup()
@@ -113,6 +119,8 @@ def bind_problem(error: OSError, host: str, port: int) -> str:
 def _recorded_in(answering: set[object]) -> Middleware:
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+            return web.json_response({"error": _COMPRESSED}, status=415)
         answering.add(request.protocol)
         try:
             return await handler(request)

@@ -102,7 +102,11 @@ async def _sent(api: Api, line: str, *headers: str, host: str = "localhost") -> 
         ("GET /page/nothing.js", (), (404, "not_found")),
         ("OPTIONS /api/v1/me", (), (405, "method_not_allowed")),
         ("PUT /chat/v1/sessions", BODY, (405, "method_not_allowed")),
-        ("POST /chat/v1/sessions", (*BODY, "Content-Encoding: gzip"), (400, "unreadable")),
+        (
+            "POST /chat/v1/sessions",
+            (*BODY, "Content-Encoding: gzip"),
+            (415, "unsupported_media_type"),
+        ),
         ("POST /chat/v1/sessions", (*BODY[:1], "Content-Length: 2000000"), (413, "too_large")),
     ],
 )

@@ -2,7 +2,9 @@
 
 import asyncio
 import errno
+import gzip
 import socket
+import zlib
 from collections.abc import AsyncIterator
 
 import pytest
@@ -136,3 +138,25 @@ async def test_a_port_that_stays_in_use_is_an_error(
     with pytest.raises(OSError, match="in use"):
         await when_free(bind)
     assert tried > 1
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body", "status"),
+    [
+        ("gzip", gzip.compress(bytes(4 << 20)), b"415"),
+        ("GZIP", gzip.compress(b"") * 1_000, b"415"),
+        ("deflate", zlib.compress(bytes(4 << 20)), b"415"),
+        ("br", b"\x06" * 1_000, b"415"),
+        ("gzip, identity", gzip.compress(b"{}"), b"415"),
+        ("identity", b"{}", b"200"),
+    ],
+    ids=["gzip", "empty-members", "deflate", "brotli", "two", "none"],
+)
+async def test_a_compressed_body_is_refused_and_never_unpacked(
+    site: Site, encoding: str, body: bytes, status: bytes
+) -> None:
+    head = f"Content-Encoding: {encoding}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    reader, _ = await site.send(GET[:-2] + head + body)
+
+    assert (await reader.read(12))[9:] == status
+    assert site.started.locked() is (status == b"415")
