@@ -10,6 +10,7 @@ import orjson
 from adapters.llm.decided import decisions_said
 from adapters.llm.messages import CompleteRequest, Message, Role, StopReason, ToolCall, Usage
 from bot.chat.round_record import RoundRecord
+from bot.domain.findings import LOOKS_AT_NOTHING
 from bot.domain.ids import ProposalId
 from bot.domain.turn_events import Evidence
 from tools.call_limits import Spent
@@ -38,6 +39,21 @@ class Conversation:
         """The whole answer as it was shown: each round's text is a paragraph of it."""
         texts = (r.text.strip() for r in self.rounds if not r.passed_on)
         return "\n\n".join(text for text in texts if text)
+
+    @property
+    def narration(self) -> str:
+        """The beginning of `text` that was said before the last result was read."""
+        said = [r for r in self.rounds if not r.passed_on]
+        read = [
+            n
+            for n, r in enumerate(said, 1)
+            if any(c.name not in LOOKS_AT_NOTHING for c in r.tool_calls)
+        ]
+        spoke = [n for n, r in enumerate(said) if r.text.strip()]
+        at = read[-1] if read else 0
+        if spoke and spoke[-1] < at:
+            at = spoke[-1]
+        return "".join(f"{r.text.strip()}\n\n" for r in said[:at] if r.text.strip())
 
     @property
     def own_words(self) -> str:

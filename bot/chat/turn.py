@@ -41,6 +41,7 @@ from bot.chat.turn_result import (
 )
 from bot.domain.channel import channel_of, session_name
 from bot.domain.ids import MessageTs
+from bot.domain.phone_screen import whole_of
 from bot.domain.session import Ask, TurnState
 from bot.domain.turn_events import Notice, TurnEnd, TurnFinished
 from bot.ports.durability import Journal, Stops, StopSignal
@@ -206,13 +207,14 @@ class Turns:
             ended = await self._investigated(ask, opened, quiet)
             final = ended.final
             try:
-                await self._keep(ask, ended, journal, opened.session)
+                is_kept = await self._keep(ask, ended, journal, opened.session)
             except (StorageUnavailable, GivenUp) as error:
                 why = not_kept(ask, error)
                 told = replace(final, notices=(*final.notices, why))
                 with suppress(SurfaceGone, SurfaceFailed):
                     await stream.finish(await self._delivery.with_changes(ask, told))
                 raise
+            final = replace(final, is_kept=is_kept)
             await self._deliver(ask, opened.answer_ts, final, journal, stream)
         finally:
             await stream.aclose()
@@ -303,20 +305,21 @@ class Turns:
 
     async def _keep(
         self, ask: Ask, ended: Investigated | None, journal: Journal, session: str = ""
-    ) -> None:
+    ) -> bool:
+        """Store the end of the turn; whether its whole answer is stored."""
         state = state_of(ended.final.end) if ended else TurnState.FAILED
         said, evidence = (ended.said, ended.final.evidence) if ended else ((), ())
         summary, notices = (ended.summary, ended.final.notices) if ended else (None, ())
+        answer = whole_of(ended.final) if ended else ""
 
         async def store() -> JsonValue:
             if ended is not None and (finding := depth_finding(ask, session, ended.final)):
                 await self._budget.audit.append_with_step(finding)
-            await self._sessions.finish_turn(
-                ask.turn_id, state, said, evidence, self._clock.now(), summary, notices
+            return await self._sessions.finish_turn(
+                ask.turn_id, state, said, evidence, self._clock.now(), summary, notices, answer
             )
-            return None
 
-        await journal.step("keep", store)
+        return await journal.step("keep", store) is True
 
     async def _deliver(
         self,

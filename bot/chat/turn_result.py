@@ -197,4 +197,14 @@ async def final_of(
         return checked(text, talk.evidence, asked, people, talk.own_words)
 
     marked, claims = await asyncio.to_thread(check)
-    return finished(end, talk, marked, notices, claims)
+    before = _marked_beginning(marked, redactor.redact(talk.narration), text)
+    return replace(finished(end, talk, marked, notices, claims), narration=before)
+
+
+def _marked_beginning(marked: str, narration: str, text: str) -> str:
+    """The same paragraphs with their marks, which never stand between two paragraphs."""
+    if not narration or not text.startswith(narration):
+        return ""
+    pieces = marked.split("\n\n")
+    count = narration.count("\n\n")
+    return "".join(f"{each}\n\n" for each in pieces[:count]) if count < len(pieces) else ""

@@ -8,6 +8,11 @@ from typing import Final
 from pydantic import JsonValue
 
 CITATION = re.compile(r"\[E\d{1,4}(?:\s*,\s*E\d{1,4})*\]", re.ASCII)
+# A sentence ends with its mark, closing brackets or quotes, and a citation after the mark.
+SENTENCE_END = re.compile(
+    r"[.!?][\"')*_]{0,4}(?:[ \t]{0,3}\[E\d{1,4}(?:, ?E\d{1,4}){0,9}\]){0,9}\s+(?=[A-Z`*\"(])"
+    r"|\][;.]\s+"
+)
 _NUMBER = re.compile(r"\d+", re.ASCII)
 
 

@@ -13,8 +13,10 @@ import orjson
 from pydantic import JsonValue
 
 from bot.domain.turn_events import Evidence, TurnFinished
+from tools.contract import PROPOSE_TOOL_ID
 
 TOOL: Final = "core__report_findings"
+LOOKS_AT_NOTHING: Final = frozenset({TOOL, PROPOSE_TOOL_ID})  # they repeat the model's own input
 Verdict = Literal["cause", "symptoms", "healthy", "unknown"]
 _VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 _NOT_STATED: Final = "the answer states no verdict; this comes from its first paragraph"

@@ -96,7 +96,11 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class TurnFinished:
-    """The one final event. `text` is the whole answer, marked where a claim fails; `claims` say why."""
+    """The one final event. `text` is the whole answer, marked where a claim fails; `claims` say why.
+
+    `narration` is its beginning that was said before the last result was read. `is_kept`: the store
+    has the whole text, so that a message may show less.
+    """
 
     end: TurnEnd
     text: str
@@ -112,6 +116,8 @@ class TurnFinished:
     claims: Sequence[Claim] = ()
     proposal_ids: Sequence[ProposalId] = ()
     stopped_by: str = ""  # the platform's id of who stopped it
+    narration: str = ""
+    is_kept: bool = False
     changes: str = ""  # of a failed turn: what became of its proposals; empty when it made none
 
 

@@ -44,11 +44,16 @@ class SessionStore(Protocol):
         at: datetime,
         summary: Summary | None = None,
         notices: Sequence[str] = (),
-    ) -> None:
+        answer: str = "",
+    ) -> bool:
         """Store the messages and results of the turn, with its audit row. Idempotent by turn id.
 
-        Later turns read `summary` in place of the oldest turns.
+        Later turns read `summary` in place of the oldest turns. Returns whether `answer` is stored.
         """
+        ...
+
+    async def answer(self, turn: TurnId) -> str:
+        """The whole answer of a finished turn; empty if unknown or not kept."""
         ...
 
     async def set_answer(self, turn: TurnId, ts: MessageTs) -> None:

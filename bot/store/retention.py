@@ -107,7 +107,7 @@ class StoredRetention:
 
     async def _drop(self, table: sa.Table, older_than_s: float) -> int:
         mark = _DROPPED[table.name]
-        words = {turns.c.notices: "[]"} if table is evidence else {}
+        words = {turns.c.notices: "[]"} if table is evidence else {turns.c.answer: ""}
         old = (
             sa.select(turns.c.id)
             .where(sa.text(f"NOT {mark.name}"), turns.c.ended_at < seconds_ago(older_than_s))

@@ -123,33 +123,27 @@ class StoredSessions:
         at: datetime,
         summary: Summary | None = None,
         notices: Sequence[str] = (),
-    ) -> None:
-        """Close the running turn with what it said, consulted, and its audit row, once."""
+        answer: str = "",
+    ) -> bool:
+        """Close the running turn with what it said, consulted, and its audit row, once.
 
+        Returns whether `answer` is stored.
+        """
         ended_as = {
             "state": state.value,
             "ended_at": at,
             "provider": _provider_of(messages),
             "notices": json.dumps(list(notices) if self._retain else []),
+            "answer": answer if self._retain else "",
         }
 
         async def work(connection: AsyncConnection) -> Sequence[AuditEvent]:
             closed = await connection.execute(_CLOSE, ended_as | {"turn": turn})
             if (row := closed.first()) is None:
+                # Another process may have ended it as lost: its message is about to show the answer.
+                await connection.execute(_ADD_ANSWER, {"turn": turn, "whole": ended_as["answer"]})
                 return ()
-            if summary is not None and self._retain:
-                await keep_summary(connection, turn, summary)
-            if not self._retain:
-                await connection.execute(
-                    messages_table.delete().where(messages_table.c.turn_id == turn)
-                )
-            elif messages:
-                await connection.execute(INSERT_MESSAGES, of_messages(turn, messages, 1))
-            if evidence and self._retain:
-                await connection.execute(
-                    INSERT_EVIDENCE,
-                    [of_evidence(turn, each) for each in evidence],
-                )
+            await self._keep_words(connection, turn, messages, evidence, summary)
             ended = AuditEvent(
                 kind=AuditKind.TURN_ENDED,
                 actor=row.asker_user,
@@ -162,10 +156,39 @@ class StoredSessions:
             return (ended,)
 
         await write_telling(self._database, work)
+        return bool(ended_as["answer"])
+
+    async def _keep_words(
+        self,
+        connection: AsyncConnection,
+        turn: TurnId,
+        messages: Sequence[Message],
+        evidence: Sequence[Evidence],
+        summary: Summary | None,
+    ) -> None:
+        if not self._retain:
+            await connection.execute(
+                messages_table.delete().where(messages_table.c.turn_id == turn)
+            )
+            return
+        if summary is not None:
+            await keep_summary(connection, turn, summary)
+        if messages:
+            await connection.execute(INSERT_MESSAGES, of_messages(turn, messages, 1))
+        if evidence:
+            rows = [of_evidence(turn, each) for each in evidence]
+            await connection.execute(INSERT_EVIDENCE, rows)
+
+    async def answer(self, turn: TurnId) -> str:
+        async def work(connection: AsyncConnection) -> str:
+            of_turn = sa.select(turns.c.answer).where(turns.c.id == turn)
+            return await connection.scalar(of_turn) or ""
+
+        return await self._database.fetch(work)
 
     async def set_answer(self, turn: TurnId, ts: MessageTs) -> None:
         async def work(connection: AsyncConnection) -> None:
-            await connection.execute(_SET_ANSWER, {"turn": turn, "answer": ts})
+            await connection.execute(_SET_ANSWER, {"turn": turn, "message": ts})
 
         await write_with_step(self._database, work)
 
@@ -266,16 +289,22 @@ async def _begin(
     await append_audit(connection, started)
 
 
+_ENDED_AS: Final = ("state", "ended_at", "provider", "notices", "answer")
 _CLOSE: Final = (
     turns.update()
     .where(turns.c.id == sa.bindparam("turn"), turns.c.state == TurnState.RUNNING.value)
-    .values({name: sa.bindparam(name) for name in ("state", "ended_at", "provider", "notices")})
+    .values({name: sa.bindparam(name) for name in _ENDED_AS})
     .returning(turns.c.session_id, turns.c.asker_user)
+)
+_ADD_ANSWER: Final = (
+    turns.update()
+    .where(turns.c.id == sa.bindparam("turn"), turns.c.answer == "")
+    .values(answer=sa.bindparam("whole"))
 )
 _SET_ANSWER: Final = (
     turns.update()
     .where(turns.c.id == sa.bindparam("turn"))
-    .values(answer_ts=sa.bindparam("answer"))
+    .values(answer_ts=sa.bindparam("message"))
 )
 
 

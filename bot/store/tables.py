@@ -49,6 +49,7 @@ turns = sa.Table(
     sa.Column("ended_at", Instant),
     sa.Column("provider", CleanText),  # who gave the answer; NULL of what ended without one
     sa.Column("notices", CleanText, nullable=False, server_default=sa.text("'[]'")),  # JSON
+    sa.Column("answer", CleanText, nullable=False, server_default=sa.text("''")),  # whole, marked
     # False as long as there may be some, which a sweep is to drop.
     sa.Column("messages_dropped", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("results_dropped", sa.Boolean, nullable=False, server_default=sa.false()),

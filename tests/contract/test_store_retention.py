@@ -43,7 +43,13 @@ async def turn(sessions: StoredSessions, ts: str, ended: datetime) -> None:
     await sessions.begin_turn(asked, "checkout", ended)
     said = [Message(Role.ASSISTANT, text="because")]
     await sessions.finish_turn(
-        asked.turn_id, TurnState.ANSWERED, said, [SEEN], ended, notices=("openai was down",)
+        asked.turn_id,
+        TurnState.ANSWERED,
+        said,
+        [SEEN],
+        ended,
+        notices=("openai was down",),
+        answer="all of it",
     )
 
 
@@ -90,6 +96,33 @@ async def test_notices_are_deleted_with_the_results(database: Database) -> None:
 
     told = [list(await sessions.notices(ask(ts).turn_id)) for ts in ("2.0", "1.0")]
     assert told == [["openai was down"], []]
+
+
+async def test_whole_answers_are_deleted_with_the_messages(database: Database) -> None:
+    sessions = StoredSessions(database)
+    for days, ts in ((3, "2.0"), (30, "1.0")):
+        await turn(sessions, ts, datetime.now(UTC) - timedelta(days=days))
+
+    await StoredRetention(database).drop_messages(7 * DAY_S)
+
+    kept = [await sessions.answer(ask(ts).turn_id) for ts in ("2.0", "1.0")]
+    assert kept == ["all of it", ""]
+
+
+@pytest.mark.parametrize("retain", [True, False])
+async def test_an_answer_is_stored_only_where_messages_are(
+    database: Database, retain: bool
+) -> None:
+    sessions = StoredSessions(database, retain=retain)
+    await sessions.begin_turn(ask("1.0"), "checkout", datetime.now(UTC))
+    is_kept = await sessions.finish_turn(
+        ask("1.0").turn_id, TurnState.ANSWERED, [], [], datetime.now(UTC), answer="all of it"
+    )
+
+    assert (is_kept, await sessions.answer(ask("1.0").turn_id)) == (
+        retain,
+        "all of it" if retain else "",
+    )
 
 
 async def test_a_running_turn_and_the_audit_log_are_left_alone(database: Database) -> None:

@@ -240,6 +240,20 @@ async def test_the_notices_of_a_turn_are_kept_in_their_order(stores: Stores) -> 
     assert list(await stores.sessions.notices(TurnId("turn:unknown"))) == []
 
 
+async def test_the_whole_answer_of_a_turn_that_ended_as_lost_is_stored(
+    stores: Stores,
+) -> None:
+    await begin(stores)
+    lost = await stores.sessions.finish_turn(ASK.turn_id, TurnState.FAILED, [], [], LATER)
+    late = await stores.sessions.finish_turn(
+        ASK.turn_id, TurnState.ANSWERED, SAID, [], LATER, answer="späť \u2028 all of it"
+    )
+
+    assert (lost, late) == (False, True)
+    assert await stores.sessions.answer(ASK.turn_id) == "späť \u2028 all of it"
+    assert await stores.sessions.answer(TurnId("turn:unknown")) == ""
+
+
 async def test_the_arguments_of_a_result_are_found_by_its_call(stores: Stores) -> None:
     await begin(stores)
     await finish(stores)

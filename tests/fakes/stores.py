@@ -107,6 +107,7 @@ class _KeptTurn:
     messages: list[Message]
     evidence: list[Evidence] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    answer: str = ""
 
 
 class MemorySessions:
@@ -184,10 +185,14 @@ class MemorySessions:
         at: datetime,
         summary: Summary | None = None,
         notices: Sequence[str] = (),
-    ) -> None:
+        answer: str = "",
+    ) -> bool:
         kept = self.turns.get(turn)
-        if kept is None or kept.turn.state is not TurnState.RUNNING:
-            return
+        if kept is None:
+            return False
+        kept.answer = kept.answer or answer
+        if kept.turn.state is not TurnState.RUNNING:
+            return bool(answer)
         if summary is not None:
             place, of = next(
                 (p, s) for p, s in self.sessions.items() if s.id == kept.turn.session_id
@@ -207,6 +212,7 @@ class MemorySessions:
                 f"{turn}:ended",
             )
         )
+        return bool(answer)
 
     async def set_answer(self, turn: TurnId, ts: MessageTs) -> None:
         if turn in self.turns:
@@ -233,6 +239,9 @@ class MemorySessions:
         kept = self.turns.get(turn)
         found = [e for e in kept.evidence if e.number == number] if kept else []
         return found[0] if found else None
+
+    async def answer(self, turn: TurnId) -> str:
+        return self.turns[turn].answer if turn in self.turns else ""
 
     async def notices(self, turn: TurnId) -> Sequence[str]:
         return list(self.turns[turn].notices) if turn in self.turns else []

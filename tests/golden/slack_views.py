@@ -182,7 +182,7 @@ def _views() -> dict[str, AnswerView]:
         "streaming": view(
             [asking, started("a"), ended(OUTCOMES[0], 1), text, Notice("openai took over")]
         ),
-        "rollover_live": view([TextDelta(LONG)]),
+        "long_live": view([TextDelta(LONG)]),
         "final_plain": view([finished()]),
         "final_evidence": view(
             [

@@ -19,6 +19,7 @@ from bot.demo.workspace.seeds import CHECKOUT, MEMBER
 from bot.demo.workspace.state import Clocks, Setup, Workspace
 from bot.demo.workspace.stored_messages import Message
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
+from bot.domain.phone_screen import phone_screen
 from bot.domain.session import Ask
 from bot.domain.turn_events import RoundReplaced, TextDelta, TurnEvent, TurnFinished
 from bot.ports.platform import AnswerStream
@@ -30,7 +31,7 @@ from bot.slack.delivery.outbox import Outbox, Patience, Pictures
 from bot.slack.delivery.pacing import Rates
 from bot.slack.delivery.scheduler import EditScheduler
 from bot.slack.delivery.streams import Streams, StreamSetting
-from bot.slack.views.native_answer import EXPIRE_S, ROTATE_S
+from bot.slack.views.native_answer import EXPIRE_S
 from bot.slack.views.render import render
 from bot.slack.views.surface import SlackSurface
 from tests.fixtures_slack import QUICK, running_beside
@@ -325,88 +326,48 @@ async def test_a_call_with_an_unknown_outcome_is_neither_lost_nor_repeated(
     assert all(message.metadata for message in slack.messages(ask))
 
 
-async def test_an_answer_longer_than_a_streams_lifetime_continues_in_the_next_one(
+async def test_an_answer_longer_than_a_streams_lifetime_continues_in_the_same_message(
     slack: Slack,
 ) -> None:
-    lines = [
-        f"At 11:{n:02} the pool of checkout held {n} connections, one more.\n" for n in range(12)
-    ]
-    ask, stream = await slack.begun()
-    for line in lines:
-        feed(stream, [line])
-        await slack.shows(ask, line.split(",")[0])
-        slack.clock[0] += 50
-    await stream.finish(finished(text="".join(lines)))
-
-    assert len(slack.texts(ask)) > 1
-    assert "\n".join(slack.texts(ask)) == "".join(lines).rstrip()
-    assert slack.errors == []
-
-
-async def test_an_answer_continues_by_edits_when_the_next_stream_is_refused(slack: Slack) -> None:
-    lines = [
-        f"At 11:{n:02} the pool of checkout held {n} connections, one more.\n" for n in range(12)
-    ]
-    ask, stream = await slack.begun()
-    slack.workspace.door = SlackDoor(refused={"chat.startStream": "fatal_error"})
-    for line in lines:
-        feed(stream, [line])
-        await slack.shows(ask, line.split(",")[0])
-        slack.clock[0] += 50
-    await stream.finish(finished(text="".join(lines)))
-
-    assert "\n".join(slack.texts(ask)) == "".join(lines).rstrip()
-    assert (slack.called("chat.startStream"), slack.errors) == (2, ["fatal_error"])
-
-
-async def test_one_long_line_continues_by_edits_after_its_stream(slack: Slack) -> None:
     ask, stream = await slack.begun()
     feed(stream, WORDS[:12])
     await slack.shows(ask, "Checkout fails")
-    slack.clock[0] += ROTATE_S
-    feed(stream, ["and more "])
-    await slack.shows(ask, "and more")
-    slack.clock[0] += EXPIRE_S - ROTATE_S
-    feed(stream, ["and yet more. "])
+    slack.clock[0] += EXPIRE_S
+    feed(stream, ["and more. "])
     await slack.workspace.wait_for(lambda: slack.called("chat.update"))
+    await slack.shows(ask, "and more")
     await stream.finish(FINAL)
 
     assert slack.texts(ask) == shown(FINAL)
-    assert slack.errors == []
+    assert (slack.called("chat.startStream"), slack.errors) == (1, [])
 
 
-async def test_a_long_answer_grows_message_by_message(slack: Slack) -> None:
+async def test_a_long_answer_grows_to_one_phone_screen(slack: Slack) -> None:
     ask, stream = await slack.begun()
     for line in LONG.splitlines(keepends=True):
         feed(stream, [line])
         await asyncio.sleep(0)
-    final = finished(text=LONG)
-    await stream.finish(final)
+    screen = phone_screen(LONG).text
+    await slack.shows(ask, screen[-60:-5])
+    (grown,) = slack.texts(ask)
+    await stream.finish(finished(text=LONG, is_kept=True))
 
-    assert "\n".join(slack.texts(ask)).split() == "\n".join(shown(final)).split()
-    assert max(len(text.encode()) for text in slack.texts(ask)) <= 4_000
+    (text,) = slack.texts(ask)
+    assert text.startswith(grown)
+    assert text == screen
+    assert slack.called("chat.update") == 0
     assert slack.errors == []
 
 
-async def _long(slack: Slack, deleted: int | None = None) -> list[str]:
+async def test_the_thread_has_the_whole_answer_if_it_is_not_stored(slack: Slack) -> None:
     ask, stream = await slack.begun()
-    half = len(LONG) // 2
-    feed(stream, [LONG[:half]])
-    await slack.workspace.wait_for(lambda: len(slack.messages(ask)) == 2)
-    if deleted is not None:
-        slack.workspace.posting.delete(slack.messages(ask)[deleted])
-    feed(stream, LONG[half:].splitlines(keepends=True))
-    await stream.finish(finished(text=f"{LONG}\n\nThe last words."))
-    return slack.texts(ask)
+    feed(stream, LONG.splitlines(keepends=True))
+    await slack.shows(ask, LONG[:20])
+    await stream.finish(finished(text=LONG))
 
-
-@pytest.mark.parametrize("deleted", [0, 1])
-async def test_deleting_one_of_several_messages_ends_no_answer(slack: Slack, deleted: int) -> None:
-    whole = await _long(slack)
-    found = await _long(slack, deleted)
-
-    assert found[-1].rstrip().endswith("The last words.")
-    assert "\n".join(found).split() == "\n".join(whole if deleted else whole[1:]).split()
+    assert "\n".join(slack.texts(ask)).split() == "\n".join(shown(finished(text=LONG))).split()
+    assert max(len(text.encode()) for text in slack.texts(ask)) <= 4_000
+    assert slack.errors == []
 
 
 async def test_a_replica_that_takes_over_ends_the_stream_with_the_whole_text(slack: Slack) -> None:
@@ -481,22 +442,22 @@ async def test_a_replica_killed_before_it_stored_the_message_causes_no_duplicate
     assert all(message.metadata for message in slack.messages(ask))
 
 
-async def test_a_replica_that_takes_over_finds_the_continuation_message(
+async def test_further_messages_are_deleted_after_the_first_shows_the_end(
     slack: Slack,
 ) -> None:
-    lines = [f"At 11:{n:02} the pool of checkout held {n} connections more.\n" for n in range(6)]
     ask, stream = await slack.begun()
-    feed(stream, lines[:3])
-    await slack.shows(ask, "At 11:02")
-    slack.clock[0] += ROTATE_S
-    feed(stream, lines[3:])
-    await slack.workspace.wait_for(lambda: len(slack.texts(ask)) > 1)
-    first = slack.messages(ask)[0]
-    await stream.aclose()
-    final = finished(text="".join(lines))
-    await slack.another_process().stream(ask, MessageTs(first.ts)).finish(final)
+    await stream.finish(finished(text=LONG))  # as an earlier release left it, before its end
+    before = slack.messages(ask)
+    final = finished(text=LONG, is_kept=True)
+    slack.workspace.calls.clear()
+    await slack.another_process().stream(ask, MessageTs(before[0].ts)).finish(final)
 
+    assert len(before) > 1
     assert slack.texts(ask) == shown(final)
+    methods = [
+        c.method for c in slack.workspace.calls if c.method in ("chat.update", "chat.delete")
+    ]
+    assert methods == ["chat.update", *["chat.delete"] * (len(before) - 1)]
 
 
 HOSTILE = [

@@ -356,7 +356,7 @@ async def test_every_result_opens_from_the_evidence(bot: Bot) -> None:
     root = await bot.workspace.say(MEMBER, CHECKOUT, "checkout is slow")
     ask = await bot.with_session(root)
     await bot.sessions.finish_turn(ask.turn_id, TurnState.ANSWERED, [], MANY_EVIDENCE, NOW)
-    answer = await post(bot, root, [actions([evidence_button(ask.turn_id, 34)])])
+    answer = await post(bot, root, [actions([evidence_button(ask.turn_id, 34)[1]])])
     await bot.workspace.click(MEMBER, answer, "evidence:all", channel=CHECKOUT)
     await bot.settled()
     (listed,) = bot.workspace.modals_of(MEMBER)

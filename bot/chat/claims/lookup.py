@@ -23,9 +23,8 @@ from bot.chat.claims.quantities import Figure
 from bot.chat.claims.results import Result
 from bot.chat.claims.rows import named_in
 from bot.domain.claims import Claim
+from bot.domain.findings import LOOKS_AT_NOTHING
 
-# Their results only repeat the model's own input.
-_LOOKS_AT_NOTHING = frozenset({"core__report_findings", "core__propose_action"})
 _LEADING = re.compile(r"(?<=\d)[^\d.].*$")
 _LEAST_QUOTED = 2  # spaces: three words
 _SHORTEST_QUOTED = 12  # characters
@@ -108,7 +107,7 @@ class Known:
     @cached_property
     def has_read(self) -> bool:
         """Whether any call answered that looks at something."""
-        return any(r.evidence.tool not in _LOOKS_AT_NOTHING for r in self.good)
+        return any(r.evidence.tool not in LOOKS_AT_NOTHING for r in self.good)
 
     @cached_property
     def good(self) -> Sequence[Result]:

@@ -8,18 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.chat.claims.prefilter import plain
-from bot.domain.claims import CITATION, cited
+from bot.domain.claims import CITATION, SENTENCE_END, cited
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _BULLET = re.compile(r"^([ \t]{0,20})(?:[-*+•]|\d{1,3}[.)])[ \t]+")
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+")
 _FENCE = re.compile(r"^[ \t]{0,20}(```|~~~)")
 _QUOTE = re.compile(r"^[ \t]{0,3}>[ \t]?")
-# A sentence ends with its mark, closing brackets or quotes, and a citation after the mark.
-_END = re.compile(
-    r"[.!?][\"')*_]{0,4}(?:[ \t]{0,3}\[E\d{1,4}(?:, ?E\d{1,4}){0,9}\]){0,9}\s+(?=[A-Z`*\"(])"
-    r"|\][;.]\s+"
-)
 _CODE_SPAN = re.compile(r"`[^`\n]+`")
 
 _UP = (
@@ -199,7 +194,7 @@ def _line_kind(line: str) -> tuple[bool, int, int, bool]:
 def _cut(text: str, block: _Block) -> Iterator[Sentence]:
     body = text[block.start : block.end]
     masked = _CODE_SPAN.sub(lambda span: "`" * len(span[0]), body)  # a log line ends no sentence
-    cuts = [] if block.code or block.table else [m.end() for m in _END.finditer(masked)]
+    cuts = [] if block.code or block.table else [m.end() for m in SENTENCE_END.finditer(masked)]
     at = 0
     for cut in [*cuts, len(body)]:
         piece = body[at:cut]

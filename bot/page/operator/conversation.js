@@ -28,7 +28,8 @@ class Answer {
     this.calls = h("ul", { class: "calls", "aria-label": "Checks" });
     this.summary = h("summary", {});
     this.behind = h("div", { class: "more" });
-    this.panel = h("details", { class: "evidence", hidden: true, open: true }, this.summary, this.calls, this.behind);
+    this.whole = h("div", { class: "md answer", dir: "auto", role: "region", "aria-label": "Whole answer", hidden: true });
+    this.panel = h("details", { class: "evidence", hidden: true, open: true }, this.summary, this.whole, this.calls, this.behind);
     this.body = h("div", { class: "md answer", dir: "auto" });
     this.more = h("div", { class: "more" });
     this.cardsAt = h("div");
@@ -52,22 +53,36 @@ class Answer {
 
   get isRunning() { return !this.done; }
 
+  // At its end an answer shows what fits a phone, and the rest moves into the panel: whoever reads there goes along.
+  // Returns whether somebody did.
   draw() {
+    const { top } = this.body.getBoundingClientRect(), folds = !!this.done?.screen && this.whole.hidden;
     this.calls.replaceChildren(...[...this.tools.values()].map((call) => this.call(call)));
-    const marked = this.text.slice(0, MOST_MARKED), rest = this.text.slice(MOST_MARKED);
-    this.body.innerHTML = markdown(straight(marked));
-    if (rest) this.body.append(h("pre", { class: "rest", tabindex: "0" }, straight(rest)));
-    this.link();
+    this.whole.hidden = !this.done?.screen;
+    this.lay(this.body, this.done?.screen || this.text);
+    this.lay(this.whole, this.whole.hidden ? "" : this.text);
     const doubts = this.claims.filter((each) => each.note);
     const notices = [...new Set([...this.notices, ...(this.done?.notices ?? [])])];
     this.panel.hidden = !this.tools.size && !this.done;
     this.summary.textContent = `Evidence (${count(this.tools.size, "call")})`;
     this.behind.replaceChildren(...[...notices.map(note), this.done ? h("p", { class: "foot muted" }, this.footer()) : null].filter(Boolean));
     this.more.replaceChildren(...[
+      this.done?.more ? h("p", { class: "muted left-out" }, `${count(this.done.more, "more line")} behind Evidence`) : null,
       this.isRunning ? h("p", { class: "working" }, "Kortex is working on this") : null,
       doubts.length ? h("details", { class: "doubts", open: true }, h("summary", {}, `${count(doubts.length, "statement")} not backed by the evidence`),
         h("ul", {}, ...doubts.map((each) => h("li", {}, straight(each.text), h("span", { class: "muted" }, ` ${straight(each.note)}`))))) : null,
     ].filter(Boolean));
+    const reads = folds && top < 0;
+    this.panel.open ||= reads;
+    if (reads) document.scrollingElement.scrollTop += this.whole.getBoundingClientRect().top - top;
+    return reads;
+  }
+
+  lay(node, text) {
+    const rest = text.slice(MOST_MARKED);
+    node.innerHTML = markdown(straight(text.slice(0, MOST_MARKED)));
+    if (rest) node.append(h("pre", { class: "rest", tabindex: "0" }, straight(rest)));
+    this.link(node);
   }
 
   call(call) {
@@ -79,8 +94,8 @@ class Answer {
   }
 
   // Where the text cites a result, it opens it.
-  link() {
-    const walker = document.createTreeWalker(this.body, NodeFilter.SHOW_TEXT), found = [];
+  link(body) {
+    const walker = document.createTreeWalker(body, NodeFilter.SHOW_TEXT), found = [];
     while (walker.nextNode()) if (CITED.test(walker.currentNode.data) && !walker.currentNode.parentElement.closest("a, code, pre")) found.push(walker.currentNode);
     for (const node of found) {
       node.replaceWith(...node.data.split(/(\[E\d{1,4}\])/).map((piece) => {
@@ -161,8 +176,7 @@ export class Conversation {
   atEnd(act) {
     const scroller = document.scrollingElement;
     const follows = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 120 || Math.abs(scroller.scrollTop - this.left) < 2;
-    act();
-    if (!follows) return;
+    if (act() || !follows) return;
     const last = this.turns.lastElementChild;
     const top = last ? last.getBoundingClientRect().top + scroller.scrollTop - BAR_PX : Infinity;
     scroller.scrollTop = Math.max(0, Math.min(scroller.scrollHeight, top));
@@ -171,7 +185,7 @@ export class Conversation {
 
   draw() {
     this.waiting = 0;
-    this.atEnd(() => { for (const answer of this.changed) answer.draw(); });
+    this.atEnd(() => [...this.changed].map((answer) => answer.draw()).some(Boolean));
     this.changed.clear();
     const runs = [...this.answers.values()].some((each) => each.isRunning);
     this.stop.hidden = !runs;
@@ -181,7 +195,7 @@ export class Conversation {
   async proposed(answer, id) {
     try {
       const row = await api.proposal(id);
-      this.atEnd(() => answer.cards.put(row));
+      this.atEnd(() => { answer.cards.put(row); });
       this.onCard(row);
     } catch { /* not this person's to see */ }
   }

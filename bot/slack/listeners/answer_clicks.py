@@ -17,7 +17,7 @@ from bot.slack.listeners.background_tasks import BackgroundTasks
 from bot.slack.listeners.ports import EvidenceLinks, IngressPorts
 from bot.slack.listeners.replies import refuse
 from bot.slack.views.modals import MAX_REASON, evidence_view, reason_view, vote_of
-from bot.slack.views.sources import Source, opened_view, results_view
+from bot.slack.views.sources import Source, answer_view, opened_view, results_view
 from tools.redactor import RedactionFailed
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -84,14 +84,23 @@ class AnswerClicks:
 
     async def _open_overview(self, click: Click) -> str | None:
         turn = TurnId(click.value)
-        if (refused := await self._refused(click, turn)) is not None:
-            return refused
-        found = await self._ports.sessions.consulted(turn)
-        notices = await self._ports.sessions.notices(turn)
-        if not (found or notices):
+        if not is_here(turn, click):
             return replies.EVIDENCE_GONE
-        results = [Source(evidence, asked) for evidence, asked in found]
-        view = results_view(turn, results, remember(click), notices)
+        sessions = self._ports.sessions
+        stored = await sessions.answer(turn)
+        answer = self._ports.placeholders.resolved(stored, click.place.key)
+        is_barred = self._identity.is_external(click.person.team)
+        if answer and (is_barred or await self._ports.roles.outsider(click.person) is not None):
+            # Who reads the channel may read what its message has no room for, but no results.
+            view = answer_view(answer)
+        elif (refused := await self._refused(click, turn)) is not None:
+            return refused
+        else:
+            found, notices = await sessions.consulted(turn), await sessions.notices(turn)
+            if not (found or notices or answer):
+                return replies.EVIDENCE_GONE
+            results = [Source(evidence, asked) for evidence, asked in found]
+            view = results_view(turn, results, remember(click), notices, answer)
         await self._ports.api.call("views.open", trigger_id=click.trigger_id, view=view)
         return None
 

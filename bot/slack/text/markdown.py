@@ -21,6 +21,10 @@ _RUN = re.compile(r"`+")
 _LONG_RUN = re.compile(r"`{3,}")
 _QUOTE = re.compile(r"^\s{0,3}(?:>\s?)+")
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,20}")
+_HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(?=\S)")
+_BULLET = re.compile(r"^(\s*)[-*+]\s+")
+_BOLD = re.compile(r"\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*")
+_STRUCK = re.compile(r"~~(?=\S)([^~\n]+?)(?<=\S)~~")
 # The longest tail that may be kept back while more text is coming, in characters.
 _HELD_CHARS = 300
 _UNFINISHED_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b]*)?$")
@@ -67,6 +71,23 @@ def lines(text: str, policy: LinkPolicy) -> Iterator[Line]:
 def safe_line(text: str, policy: LinkPolicy, *, fenced: bool) -> str:
     """A fragment of a line, rewritten alone."""
     return _code_line(text) if fenced else _text_line(text, policy)
+
+
+def as_mrkdwn(safe: str) -> str:
+    """A safe text for a place that reads Slack's own marks: bold, struck, headings and items."""
+    made, is_code = [], False
+    for line in safe.split("\n"):
+        is_code ^= line.startswith(CLOSE)
+        made.append(line if is_code or line.startswith(CLOSE) else _mrkdwn_line(line))
+    return "\n".join(made)
+
+
+def _mrkdwn_line(line: str) -> str:
+    heading = _HEADING.match(line)
+    if heading:
+        return f"*{line[heading.end() :].replace('**', '').strip()}*"
+    line = _BULLET.sub(r"\1• ", line)
+    return _STRUCK.sub(r"~\1~", _BOLD.sub(r"*\1*", line))
 
 
 def hold_back(text: str) -> str:

@@ -16,16 +16,18 @@ from functools import lru_cache
 import structlog
 
 from bot.domain.ids import MessageTs, Person
+from bot.domain.phone_screen import phone_screen
 from bot.ports.failures import MessageGone, SurfaceFailed, SurfaceGone
-from bot.slack.api.web_api import LockedOut, RateLimited
+from bot.slack.api.web_api import RateLimited
 from bot.slack.delivery.outbox import answer_mark
 from bot.slack.delivery.streams import Streams
 from bot.slack.text.blocks import Block, Part
+from bot.slack.text.limits import PART_BYTES
 from bot.slack.text.links import LinkPolicy
 from bot.slack.text.mrkdwn import clean, plain
-from bot.slack.text.stream_split import full_message, growing, one_message, whole_lines
+from bot.slack.text.stream_split import growing
 from bot.slack.views.answer_messages import AnswerMessages
-from bot.slack.views.render import AnswerView, full_part
+from bot.slack.views.render import AnswerView
 from bot.slack.views.tool_chips import Chip, ChipState, activity
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -98,6 +100,13 @@ def last_plan_title(chips: Mapping[str, Chip]) -> str:
     return f"Made {count} call{'' if count == 1 else 's'}"
 
 
+def screens_of(view: AnswerView) -> str:
+    """What a phone shows of each part of the text: sent words stay, and none comes too many."""
+    *before, last = [clean(part).strip("\n") for part in view.parts] or [""]
+    told = [phone_screen(part).text for part in before]
+    return "\n\n".join([*told, phone_screen(last, is_final=False).text])
+
+
 def title_chunk(title: str) -> Block:
     """The line above the cards."""
     return {"type": "plan_update", "title": title}
@@ -114,9 +123,8 @@ def _card(name: str, chip: Chip) -> Card:
     return Card(name, title, _STATUS[chip.state], plain(chip.detail, _OUTPUT_CHARS))
 
 
-# Slack ends a stream after five minutes, busy or not (slackapi/python-slack-sdk issue 1859): from
-# four minutes on the next whole line ends it, and half a minute before the five it ends anyhow.
-ROTATE_S = 240.0
+# Slack ends a stream after five minutes, busy or not (slackapi/python-slack-sdk issue 1859): before
+# that the answer goes on by edits of the same message.
 EXPIRE_S = 270.0
 # Above this wait for the end of a stream, its last words are appended first.
 _LAST_WORDS_S = 0.5
@@ -135,7 +143,7 @@ class Growth:
 
 
 class NativeAnswer:
-    """The streamed messages of one answer. `growth` is None after it continues by edits."""
+    """The streamed message of one answer. `growth` is None after it continues by edits."""
 
     def __init__(
         self, streams: Streams, messages: AnswerMessages, reader: Person, links: LinkPolicy
@@ -144,16 +152,10 @@ class NativeAnswer:
         self._messages = messages
         self._reader = reader
         self._links = links
-        self._seen_heads: tuple[str, ...] = ()
         self.growth: Growth | None = None
 
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The source of the messages that are full, in order."""
-        return self._seen_heads
-
     async def begin(self) -> bool:
-        """The first or the next message, if Slack lets it grow. Raises LockedOut, Unreachable."""
+        """Its message, if Slack lets it grow. Raises LockedOut, Unreachable."""
         if not self._streams.may_begin(self._messages.place, self._reader):
             return False
         index = len(self._messages.posted)
@@ -177,20 +179,12 @@ class NativeAnswer:
         Raises RateLimited and SurfaceGone; any other failure sets `growth` to None.
         """
         growth = self.growth
-        rest = self._rest(view.text)
-        if growth is None or rest is None:
-            self.growth = None
+        if growth is None:
             return False
         age_s = self._streams.scheduler.clock() - growth.began
-        head = full_message(rest, self._links)
-        if head is None and age_s >= ROTATE_S:
-            head = whole_lines(rest, self._links) if age_s < EXPIRE_S else ""
-            head = head or ("" if age_s >= EXPIRE_S else None)
-        if head is not None:
-            await self._rotate(growth, head, view)
-            return False
-        text = growing(rest, self._links)
-        chunks = self._chunks(growth, text, view)
+        text = growing(screens_of(view), self._links)
+        is_over = age_s >= EXPIRE_S or len(text.encode()) > PART_BYTES
+        chunks = None if is_over else self._chunks(growth, text, view)
         if chunks is None:
             self.growth = None
             return False
@@ -242,23 +236,6 @@ class NativeAnswer:
         growth.cards |= cards
         return True
 
-    async def _rotate(self, growth: Growth, head: str, view: AnswerView) -> None:
-        body = one_message(head, self._links)
-        if body is None or not body.startswith(growth.sent):
-            self.growth = None
-            return
-        more = body[len(growth.sent) :]
-        chunks = [text_chunk(more)] if more else []
-        if not await self._end(growth, [*chunks, *self._closing(growth, view)]):
-            return
-        self._messages.shown[growth.index] = full_part(body, growth.index)
-        self._seen_heads += (head,)
-        try:
-            await self.begin()
-        except (LockedOut, SurfaceFailed) as error:
-            self._messages.complete = False  # it may be there all the same
-            _log.info("slack.stream.not_rotated", error=str(error))
-
     async def _end(
         self, growth: Growth, chunks: list[Block], blocks: tuple[Block, ...] = ()
     ) -> bool:
@@ -279,11 +256,6 @@ class NativeAnswer:
         self.growth = None
         self._messages.unmarked.discard(growth.index)
         return True
-
-    def _rest(self, text: str) -> str | None:
-        said = clean(text).lstrip("\n")
-        full = "".join(self._seen_heads)
-        return said[len(full) :] if said.startswith(full) else None
 
     def _chunks(self, growth: Growth, text: str, view: AnswerView) -> list[Block] | None:
         if not text.startswith(growth.sent):

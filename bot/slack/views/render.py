@@ -1,16 +1,20 @@
 """A turn as messages: the view folded from its events, and the parts it is shown as.
 
-Pure. Events cost O(1) each; rendering costs O(text) and happens once per edit.
+Pure. Events cost O(1) each; rendering costs O(text) and happens once per edit. A message shows what
+fits a phone's screen, also while the answer grows: nothing is taken away at its end.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final, assert_never
 
 from bot.domain.charted import chart_for
 from bot.domain.claims import ClaimState
+from bot.domain.findings import LOOKS_AT_NOTHING
 from bot.domain.ids import TurnId
+from bot.domain.phone_screen import Screen, phone_screen, screen_of, whole_of
 from bot.domain.turn_events import (
     Notice,
     ProposalRaised,
@@ -26,16 +30,17 @@ from bot.slack.text.blocks import Block, Part, actions, button, context, markdow
 from bot.slack.text.card_spoofing import disclaimed
 from bot.slack.text.links import NO_LINKS, LinkPolicy, remark
 from bot.slack.text.markdown import hold_back
-from bot.slack.text.mrkdwn import clean, inline
+from bot.slack.text.mrkdwn import inline
 from bot.slack.text.split import split
 from bot.slack.views.charts import chart_block
 from bot.slack.views.modals import feedback_buttons
-from bot.slack.views.sources import evidence_button
+from bot.slack.views.sources import evidence_button, fits_view
 from bot.slack.views.tool_chips import Chip, activity, advance, chip_texts
-from tools.records import CallEnded, CallEvent
+from tools.records import CallEnded, CallEvent, CallStarted
 
 CURSOR = "▌"
 PLACEHOLDER = "Thinking…"
+WRITING = "Writing the rest of the answer…"
 IN_LINE = "Queued: I answer the question before yours in this thread first."
 WAITING = "Queued: I am at my limit of parallel answers. Yours starts as soon as one ends."
 STOP_ACTION = "turn:stop"
@@ -46,10 +51,15 @@ _QUESTION_CHARS = 150
 
 @dataclass(slots=True)
 class AnswerView:
-    """The state of an answer, for edits and for streams. One per turn; used by one task."""
+    """The state of an answer, for edits and for streams. One per turn; used by one task.
+
+    `starts`: the pieces with which a part of the text begins, the first text after a result.
+    """
 
     turn_id: TurnId
     pieces: list[str] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    has_read: bool = False
     chips: dict[str, Chip] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
     finished: TurnFinished | None = None
@@ -58,20 +68,19 @@ class AnswerView:
     waiting: str = ""  # for what
     question: str = ""  # as long as there is nothing else to be notified of
     open_cards: tuple[str, ...] = ()  # lines of mrkdwn, made by us
-    heads: tuple[str, ...] = ()  # the source of messages that are full and stay as they are
 
     def apply(self, event: TurnEvent) -> bool:
         """Fold one event in; whether it changes what people see."""
         match event:
             case TextDelta():
-                self.pieces.append(event.text)
+                self._say(event.text)
             case RoundStarted():
                 return self._next_round()
             case RoundReplaced():
                 del self.pieces[self.round_start :]
+                self.starts = [each for each in self.starts if each <= self.round_start]
             case ToolProgress():
-                key = _call_id(event.event)
-                self.chips[key] = advance(self.chips.get(key), event.event)
+                self._advance(event.event)
             case Notice():
                 if event.text in self.notices:
                     return False  # each round says it
@@ -88,6 +97,25 @@ class AnswerView:
     def text(self) -> str:
         return "".join(self.pieces)
 
+    @property
+    def parts(self) -> list[str]:
+        """The text before and after each look at something; the last one concludes so far."""
+        bounds = pairwise([0, *self.starts, len(self.pieces)])
+        parts = ["".join(self.pieces[start:end]) for start, end in bounds]
+        return [part for part in parts if part.strip()]
+
+    def _say(self, text: str) -> None:
+        if self.has_read:
+            self.starts.append(len(self.pieces))
+            self.has_read = False
+        self.pieces.append(text)
+
+    def _advance(self, event: CallEvent) -> None:
+        key = _call_id(event)
+        self.chips[key] = advance(self.chips.get(key), event)
+        if isinstance(event, CallStarted):
+            self.has_read |= event.name not in LOOKS_AT_NOTHING
+
     def _next_round(self) -> bool:
         if self.pieces and self.pieces[-1] != "\n\n":
             self.pieces.append("\n\n")
@@ -103,9 +131,9 @@ def render(view: AnswerView, links: LinkPolicy = NO_LINKS) -> tuple[Part, ...]:
     if view.finished is None:
         return _live(view, links)
     final = view.finished
-    text = final.text if final.text.strip() else view.text
-    bodies = _bodies(text, links, view.heads)
-    closed = closing(view.turn_id, final, text, show_cost=view.show_cost, cards=view.open_cards)
+    screen = _final_screen(view.text, final)
+    bodies = _bodies(screen.text, links)
+    closed = closing(view.turn_id, final, screen, show_cost=view.show_cost, cards=view.open_cards)
     *earlier, last = bodies or [""]
     shown = [markdown(last)] if last else []
     chart = chart_for(final)
@@ -124,22 +152,29 @@ def full_part(body: str, index: int) -> Part:
     return Part(body if index else notified(body), (markdown(body),))
 
 
-def _bodies(text: str, links: LinkPolicy, heads: Sequence[str] = ()) -> list[str]:
-    said = clean(text).lstrip("\n") if heads else text
-    full = "".join(heads)
-    if heads and said.startswith(full):
-        return [b for head in heads for b in _bodies(head, links)] + _bodies(
-            said[len(full) :], links
-        )
+def _final_screen(streamed: str, final: TurnFinished) -> Screen:
+    """Less than the whole text only where the whole is behind the button."""
+    if not final.text.strip():
+        return Screen(streamed)
+    screen = screen_of(final)
+    if not screen.more or (final.is_kept and fits_view(whole_of(final))):
+        return screen
+    return Screen(final.text)
+
+
+def _bodies(text: str, links: LinkPolicy) -> list[str]:
     pieces = split(disclaimed(text.strip("\n")), links)
     return [piece.safe for piece in pieces if piece.safe.strip()]
 
 
 def _live(view: AnswerView, links: LinkPolicy) -> tuple[Part, ...]:
-    bodies = _bodies(hold_back(view.text), links, view.heads)
-    *earlier, last = bodies or [""]
+    screen = phone_screen(hold_back(view.text), is_final=False)
+    if screen.more:
+        screen = phone_screen(hold_back(view.parts[-1]), is_final=False)
+    last = next(iter(_bodies(screen.text, links)), "")
     chips = list(view.chips.values())
-    status = activity(chips) or ("" if last else view.waiting or PLACEHOLDER)
+    waits = (WRITING if screen.more else "") if last else view.waiting or PLACEHOLDER
+    status = activity(chips) or waits
     blocks: list[Block] = []
     if chips:
         blocks.append(context(*chip_texts(chips)))
@@ -151,11 +186,7 @@ def _live(view: AnswerView, links: LinkPolicy) -> tuple[Part, ...]:
     if status:
         blocks.append(context(status))
     blocks.append(actions([button("Stop", STOP_ACTION, view.turn_id)]))
-    told = (last if earlier else notified(last)) if last else _waited_for(view, status)
-    return (
-        *(full_part(body, index) for index, body in enumerate(earlier)),
-        Part(told, tuple(blocks)),
-    )
+    return (Part(notified(last) if last else _waited_for(view, status), tuple(blocks)),)
 
 
 def _waited_for(view: AnswerView, status: str) -> str:
@@ -200,7 +231,7 @@ class Closing:
 def closing(
     turn_id: TurnId,
     final: TurnFinished,
-    text: str,
+    screen: Screen,
     *,
     show_cost: bool = True,
     cards: Sequence[str] = (),
@@ -209,24 +240,34 @@ def closing(
 
     `cards` are lines of safe mrkdwn with links to open proposals.
     """
-    sentences = [each for each in _ending(final, text) if each]
+    sentences = [each for each in _ending(final, screen.text) if each]
     ending = " ".join(sentences)
     blocks = [context(ending)] if ending else []
     blocks += [context("\n".join(cards))] if cards else []
     remarks = [f"ℹ️ {remark(each, _REMARK_CHARS)}" for each in final.notices[:_REMARKS_SHOWN]]
     more = len(final.notices) - len(remarks)
-    opened = "Evidence" if final.evidence else "Notices"
+    name, opens = evidence_button(
+        turn_id, len(final.evidence), len(final.notices), has_more=bool(screen.more)
+    )
     if more:
-        remarks[-1] += f" · {more} more behind *{opened}*"
+        remarks[-1] += f" · {more} more behind *{name}*"
+    if screen.more:
+        remarks.append(_left_out(screen, name))
     blocks.append(context("\n".join([*remarks, _footer(final, show_cost=show_cost)])))
     row = []
-    if final.evidence or more:
-        row.append(evidence_button(turn_id, len(final.evidence), len(final.notices)))
+    if final.evidence or more or screen.more:
+        row.append(opens)
     row += feedback_buttons(turn_id) if final.end in _JUDGED else ()
     blocks += [actions(row)] if row else []
     is_known = final.end is TurnEnd.STOPPED  # to people in the thread, who stopped it
     failure = sentences[0] if sentences and not is_known else ""
     return Closing(ending or "The model gave no text.", failure, tuple(blocks))
+
+
+def _left_out(screen: Screen, name: str) -> str:
+    lines = f"{screen.more} more line{'' if screen.more == 1 else 's'} behind *{name}*"
+    doubts = f"{screen.doubts} statement{'' if screen.doubts == 1 else 's'} not backed by it"
+    return f"{lines}, {doubts}" if screen.doubts else lines
 
 
 def _ending(final: TurnFinished, text: str) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""The results of an answer: a list behind *Evidence*, and one result in detail.
+"""What is behind *Evidence*: the whole answer, the list of its results, and one of them in detail.
 
 The list is complete: results without a line are in its menu. A modal takes neither charts nor
 tables (https://docs.slack.dev/reference/block-kit/blocks), so both are text; the JSON is behind a
@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import zip_longest
 
 from pydantic import JsonValue
 
@@ -16,12 +17,17 @@ from bot.domain.asked import link_of, query_of, window_of
 from bot.domain.charted import charts_of
 from bot.domain.findings import details_of
 from bot.domain.ids import TurnId
+from bot.domain.markdown_blocks import Kind, rows_of
+from bot.domain.markdown_blocks import blocks as blocks_of
 from bot.domain.tabled import table_of
 from bot.domain.turn_events import Evidence
 from bot.slack.text.blocks import Block, Option, actions, button, context, section, select
+from bot.slack.text.card_spoofing import disclaimed
 from bot.slack.text.limits import BUTTON_URL_CHARS, OPTION_TEXT_CHARS
-from bot.slack.text.links import remark
+from bot.slack.text.links import NO_LINKS, remark
+from bot.slack.text.markdown import as_mrkdwn
 from bot.slack.text.mrkdwn import plain, visible
+from bot.slack.text.split import split
 from bot.slack.views.charts import laid_out, plotted
 from bot.slack.views.modals import (
     View,
@@ -41,6 +47,10 @@ SELECT_ACTION = "evidence:select"
 MAX_LINES = 90
 # Three full groups of a menu; an investigation of 8 rounds stays far below.
 MAX_OPENABLE = 300
+# 2,800 bytes each: a view may weigh 250 kB, and the results need some of its blocks.
+_MOST_SECTIONS = 45
+_SECTION_BYTES = 2_800
+_MOST_ANSWER_CHARS = 120_000
 _LINE_CHARS = 200
 _DETAIL_CHARS = 220
 _NOTICE_CHARS = 280
@@ -71,11 +81,14 @@ class Source:
         return "" if self.evidence.ok else "✗ "
 
 
-def evidence_button(turn_id: TurnId, count: int, notices: int = 0) -> Block:
-    """Opens `results_view` of that turn; named for its notices where there are no results."""
+def evidence_button(
+    turn_id: TurnId, count: int, notices: int = 0, *, has_more: bool = False
+) -> tuple[str, Block]:
+    """Opens `results_view` of that turn, by its name; without results that of what else it has."""
     if not count:
-        return button(f"Notices ({notices})", OVERVIEW_ACTION, turn_id)
-    return button(
+        name, told = ("Whole answer",) * 2 if has_more else ("Notices", f"Notices ({notices})")
+        return name, button(told, OVERVIEW_ACTION, turn_id)
+    return "Evidence", button(
         f"Evidence ({count})",
         OVERVIEW_ACTION,
         turn_id,
@@ -84,23 +97,63 @@ def evidence_button(turn_id: TurnId, count: int, notices: int = 0) -> Block:
 
 
 def results_view(
-    turn_id: TurnId, results: Sequence[Source], metadata: str, notices: Sequence[str] = ()
+    turn_id: TurnId,
+    results: Sequence[Source],
+    metadata: str,
+    notices: Sequence[str] = (),
+    answer: str = "",
 ) -> View:
-    """The modal with every result and notice of a turn. `metadata` comes back with a press in it."""
+    """The modal with the whole `answer`, and every result and notice of a turn.
+
+    `metadata` comes back with a press in it.
+    """
+    told = _whole(answer)
+    room = MAX_LINES - len(told)
     failed, cut = _numbered(results, ok=False), _numbered(results, ok=True)
     notes = [f"{len(results)} result{'' if len(results) == 1 else 's'}"]
     notes += [f"{len(found)} {word} ({', '.join(found)})"
               for found, word in ((failed, "failed"), (cut, "cut")) if found]  # fmt: skip
-    blocks: list[JsonValue] = [context(remark(" · ".join(notes), _LINE_CHARS))]
+    blocks: list[JsonValue] = [*told, context(remark(" · ".join(notes), _LINE_CHARS))]
     blocks += _notices(notices)
     blocks += _details([each.evidence for each in results])
-    blocks += [_line(turn_id, each) for each in results[:MAX_LINES]]
-    if len(results) > MAX_LINES:
+    blocks += [_line(turn_id, each) for each in results[:room]]
+    if len(results) > room:
         blocks.append(actions([_menu(turn_id, results)]))
     if len(results) > MAX_OPENABLE:
         last = results[MAX_OPENABLE - 1].number
         blocks.append(context(f"Results after E{last} cannot be opened here."))
     return view_of("Evidence", blocks) | {"private_metadata": metadata}
+
+
+def answer_view(answer: str) -> View:
+    """The modal of the whole answer for people who may read it, but no results."""
+    return view_of("Whole answer", [*_whole(answer)])
+
+
+def fits_view(answer: str) -> bool:
+    """Whether a modal can hold that answer in whole, and the results."""
+    return len(answer) <= _MOST_ANSWER_CHARS and len(_whole(answer)) <= _MOST_SECTIONS
+
+
+def _whole(answer: str) -> list[Block]:
+    """It as sections, with its tables as text; a modal takes no other form of them."""
+    pieces: list[str] = []
+    at = 0
+    for block in blocks_of(answer):
+        if block.kind is Kind.TABLE:
+            pieces += [answer[at : block.start], "```\n", _aligned(rows_of(answer, block)), "\n```"]
+            at = block.end
+    text = disclaimed("".join([*pieces, answer[at:]]).strip("\n"))
+    return [section(as_mrkdwn(piece.safe)) for piece in split(text, NO_LINKS, _SECTION_BYTES)]
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    cells = [[cell.replace("**", "").replace("`", "") for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip_longest(*cells, fillvalue="")]
+    lines = [zip(row, widths, strict=False) for row in cells]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in line).rstrip() for line in lines
+    )
 
 
 def _notices(notices: Sequence[str]) -> list[JsonValue]:

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 from bot.domain.chart import Chart
 from bot.domain.charted import chart_for
@@ -256,18 +257,22 @@ class SlackAnswerStream(AnswerStream):
         return render(self._shown(), self._links)
 
     def _shown(self) -> AnswerView:
-        text = self._view.text
-        if self._view.finished is None:
-            text = showable(text)
+        view, final = self._view, self._view.finished
+        text = view.text if final else showable(view.text)
+        ends = [len("".join(view.pieces[:start])) for start in view.starts]
         try:
-            pieces = [self._resolve(self._redact(text))]
+            safe = self._redact(text)
+            if safe != text:  # each part ends where its beginning does that is redacted alone
+                befores = [self._redact(text[:end]) for end in ends]
+                ends = [len(each) for each in befores if safe.startswith(each)]
         except RedactionFailed as error:
             raise SurfaceFailed("could not be redacted", retryable=False) from error
-        final = self._view.finished
+        bounds = pairwise([0, *ends, len(safe)])
+        pieces = [self._resolve(safe[start:end]) for start, end in bounds]
         if final is not None:
-            final = replace(final, text=self._resolve(final.text))
-        heads = self._native.heads if self._native else ()
-        return replace(self._view, pieces=pieces, finished=final, heads=heads)
+            text, narration = self._resolve(final.text), self._resolve(final.narration)
+            final = replace(final, text=text, narration=narration)
+        return replace(view, pieces=pieces, starts=list(range(1, len(pieces))), finished=final)
 
     def _end(self, *, finished: bool) -> None:
         if self._expiry is not None:

@@ -248,7 +248,11 @@ class ClaimsEvent(Told):
 
 
 class DoneEvent(Told):
-    """The end of an answer, with the whole text: the streamed text is only a preview of it."""
+    """The end of an answer, with the whole text: the streamed text is only a preview of it.
+
+    `screen` is what of it fits a phone: a headline and at most five lines; empty: all of it. `more`
+    is how many lines that leaves out.
+    """
 
     message_id: str
     end: str
@@ -263,6 +267,8 @@ class DoneEvent(Told):
     verdict: str
     suspects: list[JsonValue]
     coverage: JsonValue
+    screen: str = ""
+    more: int = 0
 
 
 Event: TypeAlias = (

@@ -290,6 +290,13 @@ class World:
         )
         return found[0][0] if found else ""
 
+    async def whole_answer(self, asked: Asked) -> str:
+        """What is behind *Evidence*; empty where the thread has all of it."""
+        found = await self.rows(
+            sa.select(tables.turns.c.answer).where(tables.turns.c.id == self.turn_id(asked))
+        )
+        return str(found[0][0]) if found else ""
+
     async def audit(self) -> Counter[str]:
         """How many rows of each kind."""
         rows = await self.rows(sa.select(tables.audit.c.kind))

@@ -6,6 +6,7 @@ from bot.domain.change import named
 from bot.domain.chats import ChatEventKind, NewChatEvent
 from bot.domain.findings import findings_of
 from bot.domain.ids import TurnId
+from bot.domain.phone_screen import screen_of
 from bot.domain.proposal import Proposal, status
 from bot.domain.turn_events import Evidence, Notice, ToolProgress, TurnFinished
 from bot.store.columns import json_text
@@ -128,7 +129,7 @@ def ending(message: str, final: TurnFinished, products: Sequence[str]) -> Sequen
 
 def _done(message: str, final: TurnFinished, products: Sequence[str]) -> models.DoneEvent:
     findings, usage = findings_of(final, products).as_json(), final.usage
-    suspects = findings["suspects"]
+    suspects, screen = findings["suspects"], screen_of(final)
     return models.DoneEvent(
         message_id=message,
         end=final.end.value,
@@ -149,6 +150,8 @@ def _done(message: str, final: TurnFinished, products: Sequence[str]) -> models.
         verdict=str(findings["verdict"]),
         suspects=suspects if isinstance(suspects, list) else [],
         coverage=findings["coverage"],
+        screen=screen.text if screen.more else "",
+        more=screen.more,
     )
 
 

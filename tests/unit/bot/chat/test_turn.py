@@ -265,6 +265,21 @@ async def test_an_answer_that_could_not_be_stored_is_shown_with_a_notice() -> No
 
     (final,) = bench.surface.finals
     assert (final.text, final.notices[-1]) == ("all is well", NOT_KEPT)
+    assert not final.is_kept
+
+
+async def test_what_was_said_before_the_last_look_is_narration_with_its_marks() -> None:
+    looking = calls(ECHO, say="42 % fail. Let me look.")
+    items = "\n".join(f"- service-{n} runs" for n in range(9))
+    bench = turn_bench([looking, text(f"The pool is full.\n\n{items}")])
+
+    final = await bench.answer()
+
+    assert final is not None
+    assert final.text.startswith(f"{final.narration}The pool is full.")
+    assert "42 % fail. (⚠ " in final.narration
+    assert final.is_kept
+    assert (await bench.sessions.answer(ASK.turn_id)).startswith(final.text)
 
 
 async def test_a_bug_before_the_question_is_stored_is_reported_too(logged: Logged) -> None:

@@ -94,6 +94,28 @@ async def test_a_guest_gets_no_result_and_a_message_at_the_button(
     assert "12 lines" not in str(arguments["view"])
 
 
+@pytest.mark.parametrize("who", ["member", "guest", "external"])
+async def test_who_reads_the_channel_reads_the_whole_answer_but_only_members_its_results(
+    ingress: Ingress, who: str
+) -> None:
+    ask = await ingress.session_at("100.1")
+    found = Evidence(1, "c1", "core__get_logs", "12 lines", True, 40, False, '{"lines":[]}')
+    await ingress.sessions.finish_turn(
+        ask.turn_id, TurnState.ANSWERED, [], [found], NOW, answer="The *whole* answer <@U1>."
+    )
+    ingress.roles.outsiders |= {"guest": {"U1": "Guests can't open this."}}.get(who, {})
+    person: dict[str, Payload] = (
+        {"user": {"id": "U8", "team_id": "T9"}} if who == "external" else {}
+    )
+    await ingress.send(pressed("evidence:all", ask.turn_id, **person))
+
+    ((method, arguments),) = ingress.api.calls
+    assert method == "views.open"
+    assert "whole* answer &lt;@U1&gt;." in str(arguments["view"])
+    assert ("12 lines" in str(arguments["view"])) is (who == "member")
+    assert ingress.whispers.texts == []
+
+
 async def test_evidence_opens_in_a_modal_with_the_clicks_trigger(ingress: Ingress) -> None:
     await with_evidence(ingress)
     await ingress.send(pressed("evidence:open:1", f"{TURN}|1"))

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bot.slack.text.limits import PART_BYTES
 from bot.slack.text.links import NO_LINKS
 from bot.slack.text.mrkdwn import clean
-from bot.slack.text.stream_split import full_message, growing, one_message, whole_lines
+from bot.slack.text.stream_split import growing
 from tests.fixtures_slack import outside_code
 
 WORDS = st.sampled_from(
@@ -67,47 +66,3 @@ def test_only_safe_text_is_sent(written: list[str]) -> None:
 )  # fmt: skip
 def test_only_the_final_part_of_an_incomplete_line_is_sent(source: str, sent: str) -> None:
     assert growing(source, NO_LINKS) == sent
-
-
-LINE = "x" * 99 + "\n"
-
-
-def test_a_full_message_ends_between_lines_and_is_one_message() -> None:
-    head = full_message(LINE * 60, NO_LINKS)
-
-    assert head is not None
-    assert head.count("\n") == len(head) / 100
-    said = one_message(head, NO_LINKS)
-    assert said is not None
-    assert PART_BYTES - 150 < len(said.encode()) <= PART_BYTES
-
-
-def test_a_full_message_ends_at_a_paragraph_rather_than_within_one() -> None:
-    paragraph = LINE * 12 + "\n"
-
-    assert full_message(paragraph * 6, NO_LINKS) == paragraph * 3
-
-
-def test_a_full_message_does_not_end_within_code() -> None:
-    text = LINE * 10 + "```\n" + LINE * 40 + "```\n"
-
-    assert full_message(text, NO_LINKS) == LINE * 10
-
-
-def test_code_that_is_longer_than_a_message_has_no_place_to_end() -> None:
-    assert full_message("```\n" + LINE * 60, NO_LINKS) == ""
-
-
-def test_a_short_text_does_not_fill_a_message() -> None:
-    assert full_message(LINE * 30, NO_LINKS) is None
-
-
-@pytest.mark.parametrize(
-    ("source", "whole"), [("a\nb", "a\n"), ("a", ""), ("```\nx\ny", ""), ("```\nx\n```\ny", "```\nx\n```\n")]
-)  # fmt: skip
-def test_complete_lines_end_outside_code(source: str, whole: str) -> None:
-    assert whole_lines(source, NO_LINKS) == whole
-
-
-def test_two_messages_are_not_merged() -> None:
-    assert one_message(LINE * 60, NO_LINKS) is None

@@ -1,18 +1,30 @@
 """An answer fits a phone's screen: headline, evidence, one chart, one row of buttons."""
 
+import json
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from pydantic import JsonValue
 
-from bot.demo.workspace.block_rules import check_blocks
+from bot.demo.workspace.block_rules import check_blocks, check_view
 from bot.domain.claims import Claim, ClaimState
-from bot.domain.turn_events import Evidence, TurnEnd, TurnFinished
+from bot.domain.phone_screen import whole_of
+from bot.domain.turn_events import (
+    Evidence,
+    RoundStarted,
+    TextDelta,
+    TurnEnd,
+    TurnEvent,
+    TurnFinished,
+)
 from bot.slack.text.blocks import Block, Part
-from bot.slack.views.render import render
+from bot.slack.views.render import AnswerView, render
+from bot.slack.views.sources import Source, fits_view, results_view
 from tests.charted_results import COMPARE, compared, result
-from tests.golden.slack_views import finished, outcome, view
+from tests.golden.slack_views import TURN, finished, outcome, started, view
 from tools.records import ToolOutcome
 
 LINE_CHARS = 45  # of a phone in portrait
@@ -123,3 +135,86 @@ def test_every_end_of_a_turn_has_one_row_of_buttons(end: TurnEnd) -> None:
     assert rows == [len(part.blocks) - 1]
     assert lines_on_a_phone(part) <= SCREEN_LINES
     assert "Evidence (20)" in str(part.blocks[-1])
+
+
+TABLE = "\n".join(
+    ["| Pod | Status |", "|---|---|", *(f"| checkout-{n} | **Running** |" for n in range(30))]
+)
+ITEMS = "\n".join(f"- service-{n} is slow (⚠ not in E1: {n})" for n in range(9))
+LONG = f"{HEADLINE}\n\n{TABLE}\n\n{ITEMS}\n\n## Next\n\nAsk <!channel>, see https://evil.example/x."
+
+
+def modelled(**changes: Any) -> TurnFinished:
+    """What a model wrote at length."""
+    return replace(answer(), **changes)
+
+
+def test_a_long_answer_of_a_model_shows_a_screen_and_says_what_is_behind_the_button() -> None:
+    part = rendered(modelled(text=LONG, is_kept=True))
+
+    assert lines_on_a_phone(part) <= SCREEN_LINES
+    assert str(part.blocks[0]["text"]).count("- service-") == 5
+    assert "38 more lines behind *Evidence*, 4 statements not backed by it" in str(part.blocks)
+    assert part.text.startswith(HEADLINE)
+    check_blocks(list(part.blocks), "message")
+
+
+def test_an_answer_without_results_names_its_button_for_the_rest() -> None:
+    part = rendered(modelled(text=LONG, is_kept=True, evidence=(), outcomes=(), notices=()))
+
+    assert "38 more lines behind *Whole answer*" in str(part.blocks)
+    assert "Whole answer" in str(part.blocks[-1])
+
+
+@pytest.mark.parametrize("text", [LONG, "\n".join(LONG for _ in range(400))])
+def test_what_is_not_behind_the_button_is_in_the_thread(text: str) -> None:
+    parts = render(view([modelled(text=text, is_kept=len(text) > len(LONG))]))
+
+    shown = "\n".join(each for part in parts for block in part.blocks for each in texts(block))
+    assert shown.count("checkout-29") == text.count("checkout-29")
+
+
+def test_the_whole_answer_is_behind_evidence_safe_and_above_the_results() -> None:
+    results = [Source(Evidence.of(n, each), {}) for n, each in enumerate(CALLS, 1)]
+    shown = results_view(TURN, results, "kept", answer=whole_of(modelled(text=LONG)))
+    check_view(shown, "modal")
+    told = json.dumps(shown, ensure_ascii=False)
+
+    assert "checkout-29  Running" in told
+    assert "• service-8 is slow (⚠ not in E1: 8)" in told
+    assert "*Next*" in told
+    assert "Statements: 5 supported." in told
+    assert told.index("checkout-29") < told.index("20 results")
+    assert "<!channel>" not in told
+    assert "`https://evil.example/x`" in told
+
+
+@pytest.mark.parametrize("count", [1, 20, 250])
+def test_the_longest_answer_that_is_folded_and_its_results_fit_one_modal(count: int) -> None:
+    text = "\n\n".join(f"{n}. " + "the pool <&> is exhausted. " * 80 for n in range(20))
+    results = [Source(Evidence.of(n, outcome(str(n))), {}) for n in range(1, count + 1)]
+    final = modelled(text=text, claims=())
+    shown = results_view(TURN, results, "kept", answer=whole_of(final))
+
+    assert fits_view(whole_of(final))
+    check_view(shown, "modal")
+    assert len(json.dumps(shown)) < 250_000
+    assert json.dumps(shown).count("exhausted") == text.count("exhausted")
+
+
+def test_while_it_grows_an_answer_shows_its_newest_part_and_no_more_than_a_screen() -> None:
+    events: list[TurnEvent] = [
+        RoundStarted(1, "p", "m"), TextDelta("Let me look."), started("a"),
+        RoundStarted(2, "p", "m"), TextDelta(f"{LONG}\n"),
+    ]  # fmt: skip
+    narrating, writing = (rendered_live(view(events[:n])) for n in (3, 5))
+
+    assert "Let me look." in str(narrating.blocks)
+    assert writing.text.startswith(HEADLINE)
+    assert "Let me look." not in str(writing.blocks)
+    assert lines_on_a_phone(writing) <= SCREEN_LINES
+
+
+def rendered_live(live: AnswerView) -> Part:
+    (part,) = render(live)
+    return part

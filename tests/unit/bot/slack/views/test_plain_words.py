@@ -12,6 +12,7 @@ from bot.chat.claims.answer import checked
 from bot.domain.budget import BudgetLimits
 from bot.domain.channel import ChannelRule
 from bot.domain.ids import SessionId, UserId
+from bot.domain.phone_screen import Screen
 from bot.domain.proposal import ProposalState
 from bot.domain.roles import HeldRoles
 from bot.domain.turn_events import TurnEnd
@@ -94,7 +95,7 @@ def test_the_approvers_of_a_channel_are_listed_in_words(rule: ChannelRule, told:
 )
 def test_an_unfinished_answer_keeps_the_text_above_it(text: str, told: str) -> None:
     final = finished(end=TurnEnd.FAILED, text=text, evidence=())
-    headline = closing(TURN, final, text).headline
+    headline = closing(TURN, final, Screen(text)).headline
 
     assert headline == (
         f"🔴 This answer could not be finished. {told} Nothing was changed; ask again."
@@ -104,7 +105,7 @@ def test_an_unfinished_answer_keeps_the_text_above_it(text: str, told: str) -> N
 def test_an_unfinished_answer_reports_its_proposals() -> None:
     changes = "The proposed restart of <!channel> was confirmed and carried out."
     final = finished(end=TurnEnd.FAILED, text="", evidence=(), changes=changes)
-    headline = closing(TURN, final, "").headline
+    headline = closing(TURN, final, Screen("")).headline
 
     assert "was confirmed and carried out." in headline
     assert "Nothing was changed" not in headline
@@ -113,4 +114,4 @@ def test_an_unfinished_answer_reports_its_proposals() -> None:
 
 def test_streamed_text_counts_when_the_end_has_no_text() -> None:
     final = finished(end=TurnEnd.FAILED, text="", evidence=())
-    assert "No results" not in closing(TURN, final, "so far").headline
+    assert "No results" not in closing(TURN, final, Screen("so far")).headline

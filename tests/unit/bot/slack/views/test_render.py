@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.demo.workspace.block_rules import check_blocks
+from bot.domain.phone_screen import Screen
 from bot.domain.turn_events import (
     Evidence,
     RoundReplaced,
@@ -181,6 +182,6 @@ def test_model_text_cannot_notify_anyone_in_any_place() -> None:
 def test_the_footer_shows_the_cost_unless_it_is_disabled(show_cost: bool, shown: bool) -> None:
     final = replace(finished(), provider="p", model="m", cost_usd_micros=12_300)
 
-    closed = closing(TURN, final, "text", show_cost=show_cost)
+    closed = closing(TURN, final, Screen("text"), show_cost=show_cost)
 
     assert ("$0.0123" in str(closed.blocks)) == shown

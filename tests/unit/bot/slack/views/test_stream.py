@@ -3,13 +3,13 @@ Slack.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 
 import pytest
 
 from bot.domain.ids import MessageTs, TurnId
-from bot.domain.turn_events import TextDelta
+from bot.domain.turn_events import TextDelta, TurnFinished
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.ports.platform import AnswerStream
 from bot.slack.api.web_api import RateLimited, Refused, Unreachable
@@ -88,7 +88,7 @@ async def test_text_that_arrives_during_an_edit_is_one_more_edit(
     gate.set()
     await slack.until("chat.update", 2)
 
-    assert slack.texts() == ["one two three four "]
+    assert slack.texts() == ["one two three four"]
     assert slack.count("chat.update") == 2
     await stream.aclose()
 
@@ -101,7 +101,7 @@ async def test_a_half_written_link_is_not_sent(slack: FakeSlackWeb, surface: Sla
     await slack.until("chat.update", 2)
 
     assert [str(args["text"]) for method, args in slack.calls if method == "chat.update"] == [
-        "see ",
+        "see",
         "see `https://evil.example/x` now",
     ]
     await stream.aclose()
@@ -136,35 +136,33 @@ async def test_the_final_is_rendered_once_for_all_its_messages(
     assert len(rendered) == 1
 
 
-async def test_a_live_answer_continues_in_the_next_message(
+async def test_a_live_answer_fits_a_phone_and_its_end_removes_nothing(
     slack: FakeSlackWeb, surface: SlackSurface
 ) -> None:
     stream = surface.stream(ASK, await surface.open_answer(ASK))
     stream.feed(TextDelta(LONG))
-    await slack.until("chat.postMessage", len(WHOLE))
-    await stream.finish(FINAL)
+    await slack.until("chat.update")
+    (live,) = slack.texts()
+    await stream.finish(replace(FINAL, is_kept=True))
 
-    assert slack.texts() == WHOLE
-    assert slack.count("chat.postMessage") == len(WHOLE)
+    (text,) = slack.texts()
+    assert text.startswith(live)
+    assert slack.count("chat.postMessage") == 1
 
 
 async def test_live_messages_that_the_final_does_not_need_are_removed(
-    slack: FakeSlackWeb, surface: SlackSurface
+    slack: FakeSlackWeb, scheduler: EditScheduler
 ) -> None:
-    stream = surface.stream(ASK, await surface.open_answer(ASK))
-    stream.feed(TextDelta(LONG))
-    await slack.until("chat.postMessage", len(WHOLE))
+    stream = await grown(slack, scheduler)
     await stream.finish(finished(text="Short after all."))
 
     assert slack.texts() == ["Short after all."]
 
 
 async def test_a_leftover_that_cannot_be_removed_is_emptied(
-    slack: FakeSlackWeb, surface: SlackSurface
+    slack: FakeSlackWeb, scheduler: EditScheduler
 ) -> None:
-    stream = surface.stream(ASK, await surface.open_answer(ASK))
-    stream.feed(TextDelta(LONG))
-    await slack.until("chat.postMessage", len(WHOLE))
+    stream = await grown(slack, scheduler)
     refused = [Refused("chat.delete", "cant_delete_message")] * len(WHOLE)
     slack.faults["chat.delete"].extend(refused)
     await stream.finish(finished(text="Short after all."))
@@ -207,9 +205,7 @@ async def test_the_leftovers_of_a_process_that_died_are_removed(
 ) -> None:
     ts = await surface.open_answer(ASK)
     stream = surface.stream(ASK, ts)
-    stream.feed(TextDelta(LONG))
-    await slack.until("chat.postMessage", len(WHOLE))
-    await stream.aclose()
+    await stream.finish(FINAL)
 
     await another_process(slack, scheduler).stream(ASK, ts).finish(finished(text="Short."))
 
@@ -281,11 +277,9 @@ async def test_an_answer_that_may_no_longer_be_edited_is_posted_again(
     ],
 )
 async def test_parts_stay_in_order_when_one_may_no_longer_be_edited(
-    slack: FakeSlackWeb, surface: SlackSurface, code: str, part: int
+    slack: FakeSlackWeb, scheduler: EditScheduler, code: str, part: int
 ) -> None:
-    stream = surface.stream(ASK, await surface.open_answer(ASK))
-    stream.feed(TextDelta(f"Before.\n\n{LONG}"))
-    await slack.until("chat.postMessage", len(WHOLE))
+    stream = await grown(slack, scheduler)
     slack.uneditable[sorted(slack.messages)[part]] = Refused("chat.update", code)
     await stream.finish(FINAL)
 
@@ -340,21 +334,36 @@ def without(part: int) -> list[str]:
     return WHOLE[:part] + WHOLE[part + 1 :]
 
 
-async def grown(slack: FakeSlackWeb, surface: SlackSurface) -> AnswerStream:
-    """An answer that has as many messages as its end will have, with other words."""
-    stream = surface.stream(ASK, await surface.open_answer(ASK))
-    stream.feed(TextDelta(f"Before.\n\n{LONG}"))
-    await slack.until("chat.postMessage", len(WHOLE))
-    return stream
+async def grown(slack: FakeSlackWeb, scheduler: EditScheduler) -> AnswerStream:
+    """An answer that has as many messages as its next end will have, with other words."""
+    ts = await another_process(slack, scheduler).open_answer(ASK)
+    stream = another_process(slack, scheduler).stream(ASK, ts)
+    await stream.finish(finished(text=f"Before.\n\n{LONG}"))
+    return another_process(slack, scheduler).stream(ASK, ts)
+
+
+async def finish_while(
+    slack: FakeSlackWeb, stream: AnswerStream, final: TurnFinished, act: Callable[[], None]
+) -> None:
+    """Something happens in the thread while the first edit of the end is under way."""
+    gate = slack.gates["chat.update"] = asyncio.Event()
+    finishing = asyncio.create_task(stream.finish(final))
+    await slack.until("chat.update", slack.begun["chat.update"] + 1, begun=True)
+    act()
+    gate.set()
+    await finishing
+
+
+def deletes(slack: FakeSlackWeb, part: int) -> Callable[[], None]:
+    return lambda: slack.messages.__delitem__(sorted(slack.messages)[part])
 
 
 @pytest.mark.parametrize("part", range(LAST))
 async def test_a_part_deleted_by_a_person_is_not_posted_again(
-    slack: FakeSlackWeb, surface: SlackSurface, part: int
+    slack: FakeSlackWeb, scheduler: EditScheduler, part: int
 ) -> None:
-    stream = await grown(slack, surface)
-    del slack.messages[sorted(slack.messages)[part]]
-    await stream.finish(FINAL)
+    stream = await grown(slack, scheduler)
+    await finish_while(slack, stream, FINAL, deletes(slack, part))
 
     assert slack.texts() == without(part)
     assert slack.count("chat.postMessage") == len(WHOLE)
@@ -362,28 +371,13 @@ async def test_a_part_deleted_by_a_person_is_not_posted_again(
 
 @pytest.mark.parametrize("more", ["", f"\n\nMore.\n\n{LONG}"], ids=["same", "longer"])
 async def test_the_last_part_is_posted_again_because_the_text_continues_there(
-    slack: FakeSlackWeb, surface: SlackSurface, more: str
+    slack: FakeSlackWeb, scheduler: EditScheduler, more: str
 ) -> None:
-    stream = await grown(slack, surface)
-    del slack.messages[max(slack.messages)]
+    stream = await grown(slack, scheduler)
     final = replace(FINAL, text=LONG + more)
-    await stream.finish(final)
+    await finish_while(slack, stream, final, deletes(slack, LAST))
 
     assert slack.texts() == [part.text for part in render(view([final]))]
-
-
-@pytest.mark.parametrize("part", range(len(WHOLE)))
-async def test_a_growing_answer_continues_when_any_part_is_deleted(
-    slack: FakeSlackWeb, surface: SlackSurface, part: int
-) -> None:
-    stream = await grown(slack, surface)
-    del slack.messages[sorted(slack.messages)[part]]
-    stream.feed(TextDelta(f"\n\nMore.\n\n{LONG}"))
-    stream.feed(TextDelta("\n\nThe last words."))
-    await slack.until("chat.postMessage", 2 * len(WHOLE))
-    await stream.finish(FINAL)
-
-    assert slack.texts() == (WHOLE if part == LAST else without(part))
 
 
 @pytest.mark.parametrize("part", range(LAST))
@@ -400,24 +394,22 @@ async def test_a_successor_posts_no_deleted_part_again(
 
 
 async def test_a_part_that_cannot_be_edited_follows_a_deleted_one(
-    slack: FakeSlackWeb, surface: SlackSurface
+    slack: FakeSlackWeb, scheduler: EditScheduler
 ) -> None:
-    stream = await grown(slack, surface)
+    stream = await grown(slack, scheduler)
     first, second, *_ = sorted(slack.messages)
     slack.uneditable[first] = Refused("chat.update", "edit_window_closed")
-    del slack.messages[second]
-    await stream.finish(FINAL)
+    await finish_while(slack, stream, FINAL, lambda: slack.messages.__delitem__(second))
 
     assert slack.texts() == WHOLE
 
 
 async def test_an_answer_with_every_part_deleted_is_reported_as_gone(
-    slack: FakeSlackWeb, surface: SlackSurface
+    slack: FakeSlackWeb, scheduler: EditScheduler
 ) -> None:
-    stream = await grown(slack, surface)
-    slack.messages.clear()
+    stream = await grown(slack, scheduler)
     with pytest.raises(SurfaceGone):
-        await stream.finish(FINAL)
+        await finish_while(slack, stream, FINAL, slack.messages.clear)
 
     assert slack.texts() == []
 
