@@ -13,7 +13,7 @@ from bot.actions.decide import Decide
 from bot.actions.dispatch import Dispatch
 from bot.actions.display import CardSweep, ProposalDisplay
 from bot.actions.guards import GuardLine
-from bot.actions.propose import ProposalDesk, Venue
+from bot.actions.propose import ProposalDesk, ProposalScope
 from bot.actions.target import Target, placed, rehearsed
 from bot.domain.channel import Channel, ChannelRule
 from bot.domain.ids import ChannelId, MessageTs, Place, ProposalId, TeamId, UserId
@@ -132,8 +132,8 @@ class World:
     def desk(self, place: Place = PLACE, **options: int) -> ProposalDesk:
         """The proposing side."""
 
-        async def venue_of(_call: CallContext) -> Venue:
-            return Venue(place, self.channel)
+        async def venue_of(_call: CallContext) -> ProposalScope:
+            return ProposalScope(place, self.channel)
 
         store = Fragile(self.store, Fuse())
         return ProposalDesk(

@@ -21,7 +21,7 @@ from bot.domain.session import Ask
 from bot.engine.config import WORKFLOW_VERSION, EngineConfig
 from bot.engine.engine import Engine, EngineRepositories
 from bot.ports.durability import Journal
-from bot.ports.failures import GivenUp
+from bot.ports.failures import StepAbandoned
 from bot.ports.proposals import Decision
 from bot.store.database import Database
 from bot.store.tables import tickets
@@ -123,7 +123,7 @@ class Lives:
 
             try:
                 await journal.step(name, run)
-            except GivenUp as error:
+            except StepAbandoned as error:
                 self.given_up.append(f"{ask.text}: {error}")
             await self._between(ask, behind)
         self.ended.append(ask.text)

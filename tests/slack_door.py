@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from bot.demo.workspace.errors import RateLimited, SlackRefused
 from bot.demo.workspace.json_access import JsonObject, objects_at, text_at
-from bot.demo.workspace.state import Door
+from bot.demo.workspace.state import RequestGate
 
 WINDOW_S = 60.0
 
@@ -50,7 +50,7 @@ class Counters:
     limited: Counter[str] = field(default_factory=Counter)
 
 
-class SlackDoor(Door):
+class SlackDoor(RequestGate):
     """Counts and decides each request. A refused one does not use up the allowance.
 
     `limits` None: no limits. `refused` are the methods that the workspace has not got, each with the

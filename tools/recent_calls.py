@@ -28,7 +28,7 @@ _NO_ANSWER = frozenset({ToolErrorCode.TOOL_TIMEOUT, ToolErrorCode.UNAVAILABLE})
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CachedCall:
     """A result as the model received it. `at_s`: when its call began, by a monotonic clock."""
 
     content: str
@@ -37,7 +37,7 @@ class Kept:
     at_s: float
 
 
-ResultCache: TypeAlias = TLRUCache[bytes, Kept]
+ResultCache: TypeAlias = TLRUCache[bytes, CachedCall]
 
 
 def result_cache(timer: Callable[[], float], max_entries: int = MAX_ENTRIES) -> ResultCache:
@@ -57,7 +57,7 @@ def key_of(contract: ToolContract, arguments: BaseModel, context: CallContext) -
     return hashlib.sha256(orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)).digest()
 
 
-def with_age(kept: Kept, now_s: float) -> str:
+def with_age(kept: CachedCall, now_s: float) -> str:
     """The result with a note that it comes from the cache, and how old it is."""
     age = duration_words(now_s - kept.at_s)
     comma = "" if kept.content == "{}" else ","

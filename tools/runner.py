@@ -33,7 +33,7 @@ from tools.failure import (
 from tools.output import clean_text, weight
 from tools.outside_json import counting_unread
 from tools.policy import ToolPolicy
-from tools.recent_calls import NOTE_BYTES, Breaker, Kept, key_of, result_cache, with_age
+from tools.recent_calls import NOTE_BYTES, Breaker, CachedCall, key_of, result_cache, with_age
 from tools.records import (
     CallEnded,
     CallEvent,
@@ -166,7 +166,7 @@ class ToolRunner:
             outcome = await self._finished(call, admitted, await self._execute(call, admitted))
             if key is not None:
                 cut = outcome.record.truncated
-                self._cache[key] = Kept(outcome.content, outcome.summary, cut, call.started_s)
+                self._cache[key] = CachedCall(outcome.content, outcome.summary, cut, call.started_s)
             return outcome
         except asyncio.CancelledError as error:
             if _really_cancelled():
@@ -232,7 +232,7 @@ class ToolRunner:
             proposal_id=proposal if entry.contract.id == PROPOSE_TOOL_ID else None,
         )
 
-    def _again(self, call: _Call, kept: Kept) -> ToolOutcome:
+    def _again(self, call: _Call, kept: CachedCall) -> ToolOutcome:
         content = with_age(kept, asyncio.get_running_loop().time())
         record = self._record(call, None, "", content, truncated=kept.cut, cached=True)
         return ToolOutcome(record, content, kept.summary)

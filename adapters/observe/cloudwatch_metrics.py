@@ -19,9 +19,9 @@ from pydantic import Field, JsonValue, TypeAdapter
 
 from adapters.observe.aws import Aws, unreadable
 from adapters.observe.backend import read_body
-from adapters.observe.metric_source import Asked, Catalogue, How, Row, Rows
+from adapters.observe.metric_source import Catalogue, How, Row, Rows, SeriesSelection
 from adapters.observe.remembered import Remembered
-from adapters.observe.signal_map import Known
+from adapters.observe.signal_map import KnownMetric
 from tools.capabilities import Interval
 from tools.errors import UpstreamFailed
 from tools.outside_json import Entries, EpochSeconds, OutsideModel
@@ -121,7 +121,7 @@ class CloudWatchMetrics:
             places = self._placed(found)
             kept = {one: at for one, at in places.items() if not products or one in products}
             if kept:
-                known.append(Known(metric, kept))
+                known.append(KnownMetric(metric, kept))
         every = dict.fromkeys(one for metric in known for one in metric.places)
         named = tuple(products) or tuple(sorted(every)[:_MOST_PRODUCTS])
         # AWS's services write once a minute, or every five: a step that is too fine has gaps alone.
@@ -136,7 +136,9 @@ class CloudWatchMetrics:
         del interval
         return self._placed((await self._all()).get(metric, ())).get(product, ())
 
-    async def read(self, asked: Sequence[Asked], interval: Interval, step_s: float) -> Rows:
+    async def read(
+        self, asked: Sequence[SeriesSelection], interval: Interval, step_s: float
+    ) -> Rows:
         """The aggregate where a product has one: the series of fewest dimensions."""
         listed = await self._all()
         wanted = [
@@ -156,7 +158,7 @@ class CloudWatchMetrics:
         return Rows([row for rows in found for row in rows], len(parts))
 
     async def _part(
-        self, part: Sequence[tuple[int, Asked, _Listed]], interval: Interval, period: int
+        self, part: Sequence[tuple[int, SeriesSelection, _Listed]], interval: Interval, period: int
     ) -> list[Row]:
         queries: list[JsonValue] = [
             {
@@ -262,7 +264,7 @@ def _product(value: str) -> str:
     return balanced[1] if balanced else value.rpartition("/")[2].rpartition(":")[2]
 
 
-def _coarsest(asked: Asked, listed: Iterable[_Listed]) -> list[_Listed]:
+def _coarsest(asked: SeriesSelection, listed: Iterable[_Listed]) -> list[_Listed]:
     fit: dict[str, list[_Listed]] = defaultdict(list)
     for one in listed:
         value = one.dimensions.get(asked.label, "")

@@ -20,8 +20,8 @@ from pydantic import Field, TypeAdapter
 
 from adapters.observe.backend import Answer, Backend, read_body, refusal
 from adapters.observe.conventions import SHIPPED, Conventions
-from adapters.observe.metric_source import Asked, Catalogue, How, Row, Rows
-from adapters.observe.signal_map import Known
+from adapters.observe.metric_source import Catalogue, How, Row, Rows, SeriesSelection
+from adapters.observe.signal_map import KnownMetric
 from tools.capabilities import Interval
 from tools.errors import InvalidArguments, UpstreamFailed
 from tools.outside_json import Entries, OutsideModel, left_out, parse
@@ -117,7 +117,7 @@ class Datadog:
         chosen = telling[:_MOST_METRICS]
         values = tuple(product.lower() for product in products if _TAG.fullmatch(product))
         recent = Interval(max(interval.start, interval.end - _LOOKED), interval.end)
-        asked = [Asked(name, "avg", self._tag, values) for name in chosen]
+        asked = [SeriesSelection(name, "avg", self._tag, values) for name in chosen]
         found = await self._rows(asked, recent, None)
         wanted = {product.lower(): product for product in products}
         places: dict[str, dict[str, list[Place]]] = defaultdict(dict)
@@ -131,7 +131,9 @@ class Datadog:
             units[chosen[row.asked]] = row.unit
             if interval_s > 0:
                 spacing[chosen[row.asked]] = interval_s
-        known = [Known(name, places[name], unit=units[name]) for name in chosen if name in places]
+        known = [
+            KnownMetric(name, places[name], unit=units[name]) for name in chosen if name in places
+        ]
         every = tuple(products) or tuple(sorted({one for at in places.values() for one in at}))
         left = len(telling) - len(chosen)
         notes = [f"{left} more metrics were not looked at"] if left else []
@@ -139,7 +141,9 @@ class Datadog:
             notes.append(f"no tag of Datadog can name {len(odd)} products; not read: {odd[:5]}")
         return Catalogue(known, every, spacing, notes, 1 + -(-len(chosen) // _AT_ONCE))
 
-    async def read(self, asked: Sequence[Asked], interval: Interval, step_s: float) -> Rows:
+    async def read(
+        self, asked: Sequence[SeriesSelection], interval: Interval, step_s: float
+    ) -> Rows:
         """Ten queries in a request, each rolled up to the step."""
         found = await self._rows(asked, interval, step_s)
         return Rows([row for row, _interval in found], sum(1 for _ in self._parts(asked, step_s)))
@@ -163,17 +167,17 @@ class Datadog:
         return [name for name in dict.fromkeys(found.metrics) if _METRIC.fullmatch(name)]
 
     async def _rows(
-        self, asked: Sequence[Asked], interval: Interval, step_s: float | None
+        self, asked: Sequence[SeriesSelection], interval: Interval, step_s: float | None
     ) -> list[tuple[Row, float]]:
         parts = list(self._parts(asked, step_s))
         found = await asyncio.gather(*(self._part(part, interval, step_s) for part in parts))
         return [row for rows in found for row in rows]
 
     def _parts(
-        self, asked: Sequence[Asked], step_s: float | None
-    ) -> Iterator[list[tuple[int, Asked]]]:
+        self, asked: Sequence[SeriesSelection], step_s: float | None
+    ) -> Iterator[list[tuple[int, SeriesSelection]]]:
         """What fits one address; every query names its products."""
-        part: list[tuple[int, Asked]] = []
+        part: list[tuple[int, SeriesSelection]] = []
         size = 0
         for number, one in enumerate(asked):
             if not _sendable(one):
@@ -188,7 +192,7 @@ class Datadog:
             yield part
 
     async def _part(
-        self, part: Sequence[tuple[int, Asked]], interval: Interval, step_s: float | None
+        self, part: Sequence[tuple[int, SeriesSelection]], interval: Interval, step_s: float | None
     ) -> list[tuple[Row, float]]:
         params = {
             "from": str(int(interval.start.timestamp())),
@@ -213,7 +217,7 @@ class Datadog:
             (self._row(one, *part[one.query], step_s), one.interval or 0.0) for one in asked_for
         ]
 
-    def _query(self, asked: Asked, step_s: float | None) -> str:
+    def _query(self, asked: SeriesSelection, step_s: float | None) -> str:
         scope = [f"{name}:{value.lower()}" for name, value in sorted(asked.labels.items())]
         if asked.values:
             scope.insert(0, f"{asked.label} IN ({','.join(asked.values)})")
@@ -224,7 +228,9 @@ class Datadog:
         where = " AND ".join(scope) or "*"
         return f"{space}:{asked.metric}{{{where}}} by {{{','.join(by)}}}{count}{rollup}"
 
-    def _row(self, series: _Series, number: int, asked: Asked, step_s: float | None) -> Row:
+    def _row(
+        self, series: _Series, number: int, asked: SeriesSelection, step_s: float | None
+    ) -> Row:
         tags = [*(series.scope or "").split(","), *(series.tags or ())]
         pairs = (tag.partition(":") for tag in tags)
         labels = {name: value for name, _colon, value in pairs if value not in ("", "N/A")}
@@ -245,7 +251,7 @@ class Datadog:
         raise refusal(answer, words)
 
 
-def _sendable(asked: Asked) -> bool:
+def _sendable(asked: SeriesSelection) -> bool:
     """Whether it holds valid names only: an invalid one would fail the whole query."""
     names = [*asked.labels, *asked.values, *asked.labels.values()]
     return all((_METRIC.fullmatch(asked.metric), *map(_TAG.fullmatch, names)))

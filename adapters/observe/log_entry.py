@@ -96,7 +96,7 @@ def _made(rows: Sequence[T], make: Callable[[T], Entry], limit: int, unread: int
 
 def lines_of(entries: Sequence[Entry]) -> Sequence[LogLine]:
     told: dict[
-        int, _Told
+        int, _LineDetails
     ] = {}  # those of one stream share their labels, while `entries` holds them
     lines = []
     for entry in entries:
@@ -134,20 +134,20 @@ def unlevelled(newest: Sequence[LogLine]) -> tuple[str, ...]:
     )
 
 
-class _Told(NamedTuple):
+class _LineDetails(NamedTuple):
     level: str
     host: str
     trace_id: str
 
 
-def _told(labels: Mapping[str, str]) -> _Told:
+def _told(labels: Mapping[str, str]) -> _LineDetails:
     pushed = normalized(_first(labels, LEVELS))
     detected = normalized(labels.get(DETECTED, ""))
     level = pushed or (detected if detected != "unknown" else "")
-    return _Told(level, _first(labels, HOSTS), _first(labels, TRACE_IDS))
+    return _LineDetails(level, _first(labels, HOSTS), _first(labels, TRACE_IDS))
 
 
-def _line(entry: Entry, told: _Told) -> LogLine:
+def _line(entry: Entry, told: _LineDetails) -> LogLine:
     level = told.level or level_in(entry.line) or "unknown"
     return LogLine(entry.ts_ns, level, told.host, entry.line, told.trace_id)
 

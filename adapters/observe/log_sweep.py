@@ -21,7 +21,7 @@ _LINES_LAST: Final = timedelta(minutes=1)
 _MOST_SWEEPS: Final = 6
 
 
-class Way(Protocol):
+class ProductSelector(Protocol):
     """How a group of products is found: by a label whose values name them."""
 
     @property
@@ -30,12 +30,12 @@ class Way(Protocol):
     def matches(self, product: str, value: str) -> bool: ...
 
 
-WayT = TypeVar("WayT", bound=Way)
-WayT_co = TypeVar("WayT_co", bound=Way, covariant=True)
+WayT = TypeVar("WayT", bound=ProductSelector)
+WayT_co = TypeVar("WayT_co", bound=ProductSelector, covariant=True)
 Counts = Callable[[Sequence[LogSweepQuery]], Awaitable[Sequence[Mapping[str, int]]]]
 
 
-class Ways(Protocol[WayT_co]):
+class ProductSelectors(Protocol[WayT_co]):
     async def selecting(
         self, products: Sequence[str], interval: Interval
     ) -> Sequence[tuple[WayT_co, Sequence[str]]]:
@@ -69,7 +69,7 @@ class LogSweep(Generic[WayT]):
     """Reads, and for a minute knows what it read. `most` entries fit one answer."""
 
     def __init__(
-        self, ways: Ways[WayT], counts: Counts, newest: ReadShare[WayT], most: int
+        self, ways: ProductSelectors[WayT], counts: Counts, newest: ReadShare[WayT], most: int
     ) -> None:
         self._ways = ways
         self._counts = counts

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
-from adapters.observe.signal_map import Known
+from adapters.observe.signal_map import KnownMetric
 from tools.capabilities import Interval
 from tools.signals import Place
 
@@ -18,7 +18,7 @@ How = Literal["avg", "max", "min", "total", "sum", "rate", "p99"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SeriesSelection:
     """Series of a metric whose `label` is one of `values`, with the other `labels`.
 
     An empty `label` selects all of them.
@@ -53,7 +53,7 @@ class Rows:
 class Catalogue:
     """What exists of products. `spacing_s` is the time between samples by metric, where it is known."""
 
-    known: Sequence[Known]
+    known: Sequence[KnownMetric]
     products: Sequence[str]
     spacing_s: Mapping[str, float] = field(default_factory=dict)
     notes: Sequence[str] = ()
@@ -83,6 +83,8 @@ class MetricSource(Protocol):
         """Where a product's series of a metric would be; none where that is known not to be."""
         ...
 
-    async def read(self, asked: Sequence[Asked], interval: Interval, step_s: float) -> Rows:
+    async def read(
+        self, asked: Sequence[SeriesSelection], interval: Interval, step_s: float
+    ) -> Rows:
         """The series of all of them, in few requests. Steps may be aligned to the clock."""
         ...

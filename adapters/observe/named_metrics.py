@@ -10,12 +10,12 @@ from typing import Final
 from adapters.observe.conventions import SHIPPED, Conventions, written_alike
 from adapters.observe.instants import check_order
 from adapters.observe.metric_shape import MAX_STEPS, QUANTILE_NAME, step_for, unit_read
-from adapters.observe.metric_source import Asked, Catalogue, How, MetricSource, Row
+from adapters.observe.metric_source import Catalogue, How, MetricSource, Row, SeriesSelection
 from adapters.observe.named_sweep import NamedSweep, can_be_read, values_of
 from adapters.observe.prometheus import absence_note, staleness_notes
 from adapters.observe.remembered import Remembered
 from adapters.observe.selector_query import name_and_labels
-from adapters.observe.signal_map import Known, signals_of
+from adapters.observe.signal_map import KnownMetric, signals_of
 from tools.capabilities import (
     Clock,
     Interval,
@@ -56,7 +56,7 @@ class NamedMetrics:
         step_s, step_note = step_for(query.interval, query.step_s, finest_s)
         metric, how = await self._metric_of(query.metric, query.interval)
         places = await self._source.places(metric, query.product, query.interval)
-        asked = [Asked(metric, how, *values_of(places), query.labels)] if places else []
+        asked = [SeriesSelection(metric, how, *values_of(places), query.labels)] if places else []
         series, unit = await self._series(asked, query.interval, step_s)
         if unit is None:
             unit = unit_read(query.metric, is_counter=how == "rate")
@@ -86,7 +86,9 @@ class NamedMetrics:
             interval = Interval(end - _INSTANT_WITHIN, end)
         step, note = step_for(interval, step_s, self._source.finest_s(interval, now))
         metric, how = await self._metric_of(metric, interval)
-        series, unit = await self._series([Asked(metric, how, labels=labels)], interval, step)
+        series, unit = await self._series(
+            [SeriesSelection(metric, how, labels=labels)], interval, step
+        )
         if instant:
             series = [Series(one.labels, one.points[-1:]) for one in series]
         notes = [note] if note and not instant else []
@@ -138,7 +140,7 @@ class NamedMetrics:
             lambda: self._source.catalogue(tuple(dict.fromkeys(products)), interval),
         )
 
-    def _signals(self, known: Sequence[Known]) -> list[Signal]:
+    def _signals(self, known: Sequence[KnownMetric]) -> list[Signal]:
         typed = [replace(one, type=one.type or self._type_of(one.metric)) for one in known]
         signals: list[Signal] = []
         for signal in signals_of(typed, self._conventions):
@@ -164,11 +166,11 @@ class NamedMetrics:
             known = (await self._catalogue([], interval)).known
             if not any(one.metric == name for one in known):
                 return tail[1], "p99"
-        signal = next(iter(self._signals([Known(name, {})])), None)
+        signal = next(iter(self._signals([KnownMetric(name, {})])), None)
         return name, "rate" if signal is not None and signal.reading == "rate" else "avg"
 
     async def _series(
-        self, asked: Sequence[Asked], interval: Interval, step_s: float
+        self, asked: Sequence[SeriesSelection], interval: Interval, step_s: float
     ) -> tuple[list[Series], str | None]:
         if not asked:
             return [], None

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from adapters.observe.metric_source import Asked, How, Row
+from adapters.observe.metric_source import How, Row, SeriesSelection
 from tools.capabilities import SweptSeries
 from tools.signals import Combine, Place, Reading, Signal
 
@@ -28,7 +28,7 @@ class NamedSweep:
     """`asked` are all series of these signals; `products` empty: all that have them."""
 
     def __init__(self, signals: Sequence[Signal], products: Sequence[str]) -> None:
-        self.asked: list[Asked] = []
+        self.asked: list[SeriesSelection] = []
         self._parts: list[_Part] = []
         wanted = frozenset(products)
         for signal in filter(can_be_read, signals):
@@ -85,16 +85,18 @@ class _Part:
                 yield at, part.get(at, 0.0) / total
 
 
-def _asked(signal: Signal, label: str, values: tuple[str, ...]) -> list[Asked]:
+def _asked(signal: Signal, label: str, values: tuple[str, ...]) -> list[SeriesSelection]:
     share = _RATIOS.get(signal.reading)
     if share is not None:
-        return [Asked(metric, share, label, values) for metric in (signal.metric, signal.over)]
+        return [
+            SeriesSelection(metric, share, label, values) for metric in (signal.metric, signal.over)
+        ]
     how = _READ[signal.reading]
     if signal.name == f"{signal.metric}_p99":
         how = "p99"
     elif how == "avg":
         how = _ACROSS[signal.combine]
-    return [Asked(signal.metric, how, label, values)]
+    return [SeriesSelection(signal.metric, how, label, values)]
 
 
 def _combined(

@@ -30,7 +30,7 @@ from adapters.observe.prometheus_answer import names_of, vector_of
 from adapters.observe.prometheus_kinds import SPACING_WINDOW, Kinds
 from adapters.observe.query_size import MOST_BYTES, MOST_NAME_BYTES, OR_BYTES, bytes_of, runs
 from adapters.observe.series_owners import Owners
-from adapters.observe.signal_map import Known, base_of, dimension_labels, signals_of
+from adapters.observe.signal_map import KnownMetric, base_of, dimension_labels, signals_of
 from adapters.observe.signal_promql import (
     counted_metric,
     is_plain_name,
@@ -88,7 +88,7 @@ class Discovery:
         places = await self._places_by_readable(wanted, asked, namespace)
         values = await self._values(places, labels)
         known = [
-            Known(metric, at, *_typed(metric, places, types), values.get(metric, {}))
+            KnownMetric(metric, at, *_typed(metric, places, types), values.get(metric, {}))
             for metric, at in sorted(places.items())
         ]
         signals = await self._spaced(signals_of(known, self.kinds.conventions))

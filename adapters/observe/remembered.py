@@ -14,7 +14,7 @@ _MOST: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept(Generic[T]):
+class _CachedAnswer(Generic[T]):
     """An answer. `unread` entries of it could not be read, which each caller is to hear."""
 
     at_s: float
@@ -28,7 +28,7 @@ class Remembered(Generic[T]):
     def __init__(self, lasts: timedelta, most: int = _MOST) -> None:
         self._lasts_s = lasts.total_seconds()
         self._most = most
-        self._kept: dict[Hashable, _Kept[T]] = {}
+        self._kept: dict[Hashable, _CachedAnswer[T]] = {}
         self._asking: dict[Hashable, asyncio.Lock] = {}
 
     @property
@@ -44,14 +44,14 @@ class Remembered(Generic[T]):
                 if kept is None or monotonic() - kept.at_s >= self._lasts_s:
                     with counting_unread() as unread:
                         answer = await ask()
-                    kept = self._keep(key, _Kept(monotonic(), answer, unread.count))
+                    kept = self._keep(key, _CachedAnswer(monotonic(), answer, unread.count))
                 left_out(kept.unread)
                 return kept.answer
         finally:
             if not lock.locked():
                 self._asking.pop(key, None)
 
-    def _keep(self, key: Hashable, kept: _Kept[T]) -> _Kept[T]:
+    def _keep(self, key: Hashable, kept: _CachedAnswer[T]) -> _CachedAnswer[T]:
         self._kept.pop(key, None)
         self._kept[key] = kept
         while len(self._kept) > self._most:

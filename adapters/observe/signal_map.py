@@ -61,7 +61,7 @@ _OF_QUANTILE: Final = {"0.5": "p50"}
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownMetric:
     """A metric that exists. `values` are those of its labels that matter here, by label."""
 
     metric: str
@@ -71,7 +71,7 @@ class Known:
     values: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
-def signals_of(found: Sequence[Known], conventions: Conventions = SHIPPED) -> list[Signal]:
+def signals_of(found: Sequence[KnownMetric], conventions: Conventions = SHIPPED) -> list[Signal]:
     by_name = {known.metric: known for known in found}
     signals: dict[str, Signal] = {}
     for known in found:
@@ -101,7 +101,9 @@ def base_of(metric: str, names: Mapping[str, object]) -> tuple[str, str]:
     return metric, ""
 
 
-def _of(known: Known, names: Mapping[str, Known], conventions: Conventions) -> Iterator[Signal]:
+def _of(
+    known: KnownMetric, names: Mapping[str, KnownMetric], conventions: Conventions
+) -> Iterator[Signal]:
     base, part = base_of(known.metric, names)
     named = conventions.of(base)
     if named.role is None:
@@ -125,7 +127,7 @@ def _of(known: Known, names: Mapping[str, Known], conventions: Conventions) -> I
             yield from _plain(known, one, meaning, names)
 
 
-def _by_labels(known: Known, meaning: Meaning, *, is_histogram: bool) -> Meaning:
+def _by_labels(known: KnownMetric, meaning: Meaning, *, is_histogram: bool) -> Meaning:
     """Of a name that says nothing: what has quantiles is a duration, what has a status is requests."""
     if meaning.role != "other" or meaning.rank != UNKNOWN:
         return meaning
@@ -156,7 +158,7 @@ def _of_count(one: Signal, meaning: Meaning) -> Iterator[Signal]:
 
 
 def _plain(
-    known: Known, one: Signal, meaning: Meaning, names: Mapping[str, Known]
+    known: KnownMetric, one: Signal, meaning: Meaning, names: Mapping[str, KnownMetric]
 ) -> Iterator[Signal]:
     counter = known.type == "counter" or (
         known.type in ("", "summary")
@@ -181,7 +183,7 @@ def _plain(
             yield from _middle(known, one)
 
 
-def _failing(known: Known, signal: Signal) -> Signal | None:
+def _failing(known: KnownMetric, signal: Signal) -> Signal | None:
     """The share of requests that fail, if a label of the counter shows it; else None."""
     if signal.role != "traffic" or signal.reading != "rate":
         return None
@@ -209,7 +211,7 @@ def _tells_status(values: frozenset[str], pattern: str) -> bool:
     return any(re.fullmatch(f"{pattern}|{fine}", value) for value in values)
 
 
-def _signal(known: Known, base: str, role: Role, meaning: Meaning) -> Signal:
+def _signal(known: KnownMetric, base: str, role: Role, meaning: Meaning) -> Signal:
     unit = meaning.unit or known.unit or unit_of(base) or _shaped_unit(base)
     where = meaning.where
     if where and not _may_apply(where, known):
@@ -232,7 +234,7 @@ def _signal(known: Known, base: str, role: Role, meaning: Meaning) -> Signal:
     )
 
 
-def _may_apply(where: str, known: Known) -> bool:
+def _may_apply(where: str, known: KnownMetric) -> bool:
     """A matcher by a label that the metric does not have would hide all of it."""
     return all(
         operator in ("!=", "!~") or known.values.get(label)
@@ -240,7 +242,7 @@ def _may_apply(where: str, known: Known) -> bool:
     )
 
 
-def _middle(known: Known, one: Signal) -> Iterator[Signal]:
+def _middle(known: KnownMetric, one: Signal) -> Iterator[Signal]:
     """The median or the average beside the tail: what most requests see, and far less noisy."""
     for label, middles in MIDDLES.items():
         values = known.values.get(label, frozenset())
@@ -251,7 +253,7 @@ def _middle(known: Known, one: Signal) -> Iterator[Signal]:
             yield replace(one, name=name, where=where, rank=min(DETAIL, one.rank + 1))
 
 
-def _with_variant(known: Known, where: str) -> str:
+def _with_variant(known: KnownMetric, where: str) -> str:
     for label, preferred in VARIANT_LABELS.items():
         values = known.values.get(label, frozenset())
         chosen = next((value for value in preferred if value in values), "")

@@ -47,14 +47,14 @@ CARD_TIMEOUT_S: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Venue:
+class ProposalScope:
     """The place of a call's proposal, and the channel that sets its rules."""
 
     place: Place
     channel: Channel
 
 
-VenueOf = Callable[[CallContext], Awaitable[Venue]]
+ProposalScopeOf = Callable[[CallContext], Awaitable[ProposalScope]]
 
 
 class ProposalDesk:
@@ -63,7 +63,7 @@ class ProposalDesk:
         catalog: ActionCatalog,
         store: ProposalStore,
         display: ProposalDisplay,
-        venue_of: VenueOf,
+        venue_of: ProposalScopeOf,
         target: Target,
         freeze: FreezeState,
         watches: Watches,
@@ -97,7 +97,7 @@ class ProposalDesk:
         return await self.propose_at(draft, call, venue)
 
     async def propose_at(
-        self, draft: ProposalDraft, call: CallContext, venue: Venue
+        self, draft: ProposalDraft, call: CallContext, venue: ProposalScope
     ) -> ProposalReceipt:
         """`propose` where the place and its roles are known."""
         try:
@@ -112,7 +112,7 @@ class ProposalDesk:
         return ProposalReceipt(stored.id, stored.expires_at, _awaits(stored), posted)
 
     def _checked(
-        self, draft: ProposalDraft, call: CallContext, venue: Venue, now: datetime
+        self, draft: ProposalDraft, call: CallContext, venue: ProposalScope, now: datetime
     ) -> Proposal:
         channel = venue.channel
         action = self._catalog.find(draft.action, draft.product)

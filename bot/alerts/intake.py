@@ -30,7 +30,7 @@ File = Callable[[Sequence[FiledAlert]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class IntakeCounts:
     """How many alerts of a request a rule took, and how many none did; a repeated one counts once."""
 
     taken: int
@@ -54,7 +54,7 @@ class AlertIntake:
         self._file = file
         self._counted = counted
 
-    async def take(self, alerts: Sequence[Alert]) -> Taken:
+    async def take(self, alerts: Sequence[Alert]) -> IntakeCounts:
         """All of them or none. Raises StorageUnavailable, RedactionFailed."""
         # Thousands of labels take their time: not on the loop.
         filed, unmatched = await asyncio.to_thread(self._judged, alerts)
@@ -64,7 +64,7 @@ class AlertIntake:
         for outcome, number in (("taken", len(filed)), ("unmatched", unmatched)):
             if number:
                 self._counted(source, outcome, number)
-        return Taken(len(filed), unmatched)
+        return IntakeCounts(len(filed), unmatched)
 
     def _judged(self, alerts: Sequence[Alert]) -> tuple[Sequence[FiledAlert], int]:
         # An alert that a group repeats counts once; the later one is meant.

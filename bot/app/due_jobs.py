@@ -13,7 +13,7 @@ from adapters.llm.messages import ToolCall
 from bot.actions.decide import ExpirySweep
 from bot.actions.display import CardSweep
 from bot.actions.effect import Deviation, EffectCheck, compared, rollback_context
-from bot.actions.propose import Venue
+from bot.actions.propose import ProposalScope
 from bot.actions.stranded import StrandedSweep
 from bot.actions.watch import WatchSweep
 from bot.app import rules
@@ -51,7 +51,7 @@ from bot.store.stranded import StrandedProposals
 from bot.telemetry.levels import Levels
 from bot.upkeep.deploy_feeds import TICK_S, FeedRound, FeedSweep
 from bot.upkeep.jobs import Job
-from bot.upkeep.retention import RECORDS_S, SWEEP_S, KeptFor, RecordsSweep, RetentionSweep
+from bot.upkeep.retention import RECORDS_S, SWEEP_S, RecordsSweep, RetentionPeriods, RetentionSweep
 from tools.capabilities import CallContext, ProposalDraft, ProposalReceipt
 
 STRANDED_S = 30.0
@@ -114,9 +114,9 @@ async def due_jobs(
     }
 
 
-def _kept_for(settings: Settings) -> KeptFor:
+def _kept_for(settings: Settings) -> RetentionPeriods:
     days, nothing = settings.retention, settings.llm.privacy.do_not_retain_default
-    return KeptFor(days.messages_days, days.results_days, nothing)
+    return RetentionPeriods(days.messages_days, days.results_days, nothing)
 
 
 def _budget_alert(base: Base, workspace: SlackWorkspace) -> BudgetAlert:
@@ -185,7 +185,7 @@ def _watch_sweep(base: Base, conversation: Conversation) -> WatchSweep:
         return found and replace(found, chart=charts[0] if charts else None)
 
     async def propose(row: Proposal, draft: ProposalDraft) -> ProposalReceipt:
-        venue = Venue(row.place, await conversation.channel_now(row.place))
+        venue = ProposalScope(row.place, await conversation.channel_now(row.place))
         return await conversation.desk.propose_at(draft, await context(row), venue)
 
     effect = EffectCheck(base.actions, measure, propose, display, base.stores.audit, base.clock)

@@ -37,10 +37,11 @@ from bot.settings.reading import needing_extra
 from bot.store.audit_reading import StoredTrail, verify
 from bot.store.ledger import StoredLedger
 from bot.store.overview import StoredOverview
-from bot.web.api.callers import CallerDoor, ClaimRules, ClaimsOf, Rate, no_cookie
-from bot.web.api.chat.bells import Bells
+from bot.web.api.caller_permissions import CallerPermissions
+from bot.web.api.callers import CallerAuthenticator, ClaimRules, ClaimsOf, Rate, no_cookie
+from bot.web.api.chat.notifier import ChatNotifier
 from bot.web.api.chat.people import CallerRoles, HomeRoles
-from bot.web.api.chat.stream import Desk
+from bot.web.api.chat.stream import ChatServices
 from bot.web.api.chat.surface import ChatLogSurface
 from bot.web.api.document import document_route
 from bot.web.api.naming import Naming
@@ -48,7 +49,6 @@ from bot.web.api.operations import Operation, routes
 from bot.web.api.proposals import Deciding
 from bot.web.api.reports import Reports, Verified
 from bot.web.api.sessions import Conversations
-from bot.web.api.standing import Standing
 from bot.web.api.streams import OpenStreams, Streams
 from bot.web.page import PageSessions, page_routes
 
@@ -64,12 +64,12 @@ class Chats:
 
     platform: Platform
     people: CallerRoles
-    bells: Bells
+    bells: ChatNotifier
 
 
 async def open_chats(base: Base, stack: AsyncExitStack) -> Chats:
     """Answers grow as long as the stack is open."""
-    bells, people = Bells(), CallerRoles(base.stores.callers)
+    bells, people = ChatNotifier(), CallerRoles(base.stores.callers)
 
     def redact(session: ChatSession, text: str) -> str:
         with base.placeholders.within(session.place.key):
@@ -78,7 +78,7 @@ async def open_chats(base: Base, stack: AsyncExitStack) -> Chats:
     def products_of(channel: str) -> Sequence[str]:
         return rule_for(base.live_config.channels_at(API), channel).products
 
-    surface = ChatLogSurface(Desk(base.stores.chats, redact, products_of, bells.ring))
+    surface = ChatLogSurface(ChatServices(base.stores.chats, redact, products_of, bells.ring))
     await stack.enter_async_context(surface.running())
     directory = Directory(people.name, NamedByPlace(), people)
     platform = Platform(surface, directory, surface.show_waiting, surface.show_in_line)
@@ -91,8 +91,8 @@ class HttpApi:
 
     routes: Sequence[web.RouteDef]
     operations: Sequence[Operation]
-    door: CallerDoor
-    standing: Standing
+    door: CallerAuthenticator
+    standing: CallerPermissions
     streams: OpenStreams
 
 
@@ -114,7 +114,7 @@ def http_api(
     door = _door(base, home.team, claims_of, processes)
     roles = HomeRoles({home.team: home.roles, API: chats.people})
     force = base.live_config
-    standing = Standing(
+    standing = CallerPermissions(
         roles, force.channels_of(HOME), force.admin_roles, _is_home(base), stores.audit
     )
 
@@ -152,7 +152,7 @@ def _deciding(
     base: Base,
     conversation: Conversation,
     engine: Engine,
-    standing: Standing,
+    standing: CallerPermissions,
     name_of: Callable[[UserId], Awaitable[str]],
     naming: Naming,
 ) -> Deciding:
@@ -181,13 +181,15 @@ def _part(limit: int, processes: int) -> int:
     return max(1, limit // processes)
 
 
-def _door(base: Base, home: TeamId, claims_of: ClaimsOf | None, processes: int) -> CallerDoor:
+def _door(
+    base: Base, home: TeamId, claims_of: ClaimsOf | None, processes: int
+) -> CallerAuthenticator:
     settings = base.settings.http
     rate = Rate(_part(settings.callers.requests_per_minute, processes), time.monotonic)
     token = settings.api_token.get_secret_value()
     page, told = base.settings.page, claim_rules(base.settings.oidc)
     cookie_of = page_sessions(page).token if page.enabled else no_cookie
-    return CallerDoor(base.stores.callers, token, home, rate, claims_of, told, cookie_of)
+    return CallerAuthenticator(base.stores.callers, token, home, rate, claims_of, told, cookie_of)
 
 
 def _is_home(base: Base) -> Callable[[Proposal], bool]:
@@ -203,7 +205,9 @@ def _link_of(home: SlackWorkspace) -> Callable[[Place, MessageTs], str]:
     return link
 
 
-def _reports(base: Base, conversation: Conversation, standing: Standing, naming: Naming) -> Reports:
+def _reports(
+    base: Base, conversation: Conversation, standing: CallerPermissions, naming: Naming
+) -> Reports:
     stores, limits = base.stores, rules.budget_limits(base.settings)
     tell_providers, tell_tools = providers_report(base), tools_report(base, conversation)
 
@@ -271,7 +275,7 @@ def page_sessions(page: PageSettings) -> PageSessions:
 
 
 def page_of(
-    settings: Settings, door: CallerDoor, claims_of: ClaimsOf | None
+    settings: Settings, door: CallerAuthenticator, claims_of: ClaimsOf | None
 ) -> Sequence[web.RouteDef]:
     """The page's routes; none where it is switched off."""
     if not settings.page.enabled:
@@ -282,11 +286,11 @@ def page_of(
         return page_routes(sessions, door.shown, link_hosts=hosts)
     with needing_extra("oidc", "oidc.sign_in"):
         from adapters.oidc.sign_in import OidcSignIn, SignInClient
-    from bot.web.page_sign_in import ProviderDoor
+    from bot.web.page_sign_in import SignInRoutes
 
     secret = oidc.client_secret.get_secret_value()
     at_provider = OidcSignIn(SignInClient(oidc.issuer, oidc.audience, secret))
     return [
         *page_routes(sessions, door.shown, at_provider=True, link_hosts=hosts),
-        *ProviderDoor(at_provider, claims_of, door.shown, sessions).routes(),
+        *SignInRoutes(at_provider, claims_of, door.shown, sessions).routes(),
     ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import structlog
 from aiohttp import web
 
-from bot.alerts.intake import AlertIntake, Taken
+from bot.alerts.intake import AlertIntake, IntakeCounts
 from bot.alerts.threads import AlertThreads
 from bot.app.audit import sinks_behind
 from bot.app.build import Base
@@ -159,7 +159,7 @@ def _sender_secrets(http: HttpSettings) -> SenderSecrets:
 class Alerting:
     """`take` stores a request's alerts and has them shown; `show` shows the pending ones."""
 
-    take: Callable[[Sequence[Alert]], Awaitable[Taken]]
+    take: Callable[[Sequence[Alert]], Awaitable[IntakeCounts]]
     show: Callable[[], Awaitable[None]]
 
 

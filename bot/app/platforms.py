@@ -12,7 +12,7 @@ import structlog
 
 from adapters.llm.messages import Picture
 from adapters.llm.on_call import asks_who_is_on_call, on_call_note
-from bot.actions.propose import Venue
+from bot.actions.propose import ProposalScope
 from bot.chat.pictures import PictureOf, no_picture
 from bot.domain.channel import UNKNOWN, Channel, ChannelRule, Readers, channel_of
 from bot.domain.chart import Chart
@@ -106,12 +106,12 @@ class ChannelLookup:
     names: ChannelNames
     sessions: SessionStore
 
-    async def of_call(self, call: CallContext) -> Venue:
+    async def of_call(self, call: CallContext) -> ProposalScope:
         session = await self.sessions.get(SessionId(call.session_id))
         if session is None:
             raise StorageUnavailable("the session of this call is not stored")
         name = await self.names.for_asking(session.place)
-        return Venue(session.place, channel_of(self.rules_at(session.place.team), name))
+        return ProposalScope(session.place, channel_of(self.rules_at(session.place.team), name))
 
     async def now(self, place: Place) -> Channel:
         """The channel and its rule, as a decision needs them now."""

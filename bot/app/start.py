@@ -42,7 +42,7 @@ from bot.slack.ingress.workspace_routing import TeamApps
 from bot.slack.listeners.background_tasks import BackgroundTasks
 from bot.store.address import is_behind_pgbouncer
 from bot.store.database import Database
-from bot.store.restore_guard import CopyInDoubt, RestoreGuard, Standing
+from bot.store.restore_guard import CopyInDoubt, CopyState, RestoreGuard
 from bot.store.restored import close_restored
 from bot.upkeep.jobs import running
 from bot.upkeep.reload import ReadSettings, Reload, started
@@ -260,13 +260,13 @@ def restore_check(
     async def settle() -> None:
         async with guard.alone():
             standing = await guard.judge()
-            if standing is Standing.ITSELF:
+            if standing is CopyState.ITSELF:
                 await guard.settle()
                 return
             if await guard.is_served(lease_s):
                 await _beside_others(guard, standing)
                 return
-            if standing is Standing.COPY:
+            if standing is CopyState.COPY:
                 ended = await records.end_unfinished()
                 closed = await close_restored(database)
                 log.warning(
@@ -282,8 +282,8 @@ def restore_check(
     return settle
 
 
-async def _beside_others(guard: RestoreGuard, standing: Standing) -> None:
-    if standing is Standing.COPY:
+async def _beside_others(guard: RestoreGuard, standing: CopyState) -> None:
+    if standing is CopyState.COPY:
         raise CopyInDoubt(
             "the database was restored from a copy while other replicas ran on it. Nothing was "
             "started. Stop all of them, then start one: it closes what the copy had open."

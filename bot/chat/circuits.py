@@ -75,7 +75,7 @@ _UNHEARD, _ANSWERING = Circuit(), Circuit(has_answered=True)
 
 
 @dataclass(slots=True)
-class _Door:
+class _Circuit:
     until: float = 0.0
     failures: int = 0
     why: str = ""
@@ -96,7 +96,7 @@ class Circuits:
 
     clock: Callable[[], float] = time.monotonic
     wall: Callable[[], datetime] = _wall
-    _doors: dict[tuple[str, str | None], _Door] = field(default_factory=dict)
+    _doors: dict[tuple[str, str | None], _Circuit] = field(default_factory=dict)
     _answered: set[str] = field(default_factory=set)
 
     def of(self, provider: str, model: str = "") -> Circuit:
@@ -151,9 +151,9 @@ class Circuits:
             self._doors.pop((provider, model), None)
         else:
             door = (provider, model if limited else None)
-            self._failed(provider, self._doors.setdefault(door, _Door()), end)
+            self._failed(provider, self._doors.setdefault(door, _Circuit()), end)
 
-    def _failed(self, provider: str, door: _Door, end: ErrorChunk) -> None:
+    def _failed(self, provider: str, door: _Circuit, end: ErrorChunk) -> None:
         asked_s = min(end.retry_after_s or 0.0, LONGEST_COOLDOWN_S)
         if end.kind in _WAITS:
             wait_s = asked_s or DEFAULT_COOLDOWN_S
@@ -178,14 +178,14 @@ class Circuits:
         door.asked_to_wait = end.kind in _WAITS or asked_s > 0
         door.until = self.clock() + wait_s if wait_s else 0.0
 
-    def _over(self, provider: str, door: _Door | None) -> None:
+    def _over(self, provider: str, door: _Circuit | None) -> None:
         if door is None or door.since is None or not door.is_told:
             return
         door.is_told = False
         away_s = round((self.wall() - door.since).total_seconds())
         _log.info("provider.recovered", provider=provider, away_s=away_s, tries=door.tries)
 
-    def _lasts(self, door: _Door) -> None:
+    def _lasts(self, door: _Circuit) -> None:
         now = self.wall()
         if door.since is None or door.failed_at is None or now - door.failed_at > ONE_OUTAGE:
             door.since = now

@@ -45,7 +45,7 @@ from bot.domain.phone_screen import whole_of
 from bot.domain.session import Ask, TurnState
 from bot.domain.turn_events import Notice, TurnEnd, TurnFinished
 from bot.ports.durability import Journal, Stops, StopSignal
-from bot.ports.failures import GivenUp, StorageUnavailable, SurfaceFailed, SurfaceGone
+from bot.ports.failures import StepAbandoned, StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.platform import (
     AnswerStream,
     AnswerSurface,
@@ -208,7 +208,7 @@ class Turns:
             final = ended.final
             try:
                 is_kept = await self._keep(ask, ended, journal, opened.session)
-            except (StorageUnavailable, GivenUp) as error:
+            except (StorageUnavailable, StepAbandoned) as error:
                 why = not_kept(ask, error)
                 told = replace(final, notices=(*final.notices, why))
                 with suppress(SurfaceGone, SurfaceFailed):
@@ -336,7 +336,7 @@ class Turns:
             # Its end is the turn's, and shown once more it is the same; a first post is to be known.
             has_been_posted = ts != NOT_YET
             await journal.step("deliver", lambda: show(final), with_next=has_been_posted)
-        except GivenUp as error:
+        except StepAbandoned as error:
             # The same text, so that what people have read stays where it is.
             plain = without_extras(ask, final, error)
             await journal.step("deliver:short", lambda: show(plain))

@@ -16,7 +16,7 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.claims import Claim
 from bot.domain.session import Ask, Summary, TurnState
 from bot.domain.turn_events import TurnEnd, TurnFinished
-from bot.ports.failures import GivenUp, StorageUnavailable
+from bot.ports.failures import StepAbandoned, StorageUnavailable
 from tools.redactor import RedactionFailed, Redactor
 
 log = structlog.get_logger(__name__)
@@ -140,7 +140,7 @@ def broken(
     return finished(TurnEnd.FAILED, gathered, text, [notice], ())
 
 
-def without_extras(ask: Ask, final: TurnFinished, error: GivenUp) -> TurnFinished:
+def without_extras(ask: Ask, final: TurnFinished, error: StepAbandoned) -> TurnFinished:
     """The same end without charts, evidence and marks, for an answer that could not be shown whole."""
     reference = _reference(ask)
     log.error("answer.abandoned", turn=ask.turn_id, reference=reference, step=str(error))
@@ -169,7 +169,7 @@ def _notice(ask: Ask, error: Exception, gathered: Conversation) -> str:
         log.warning("turn.not_stored", turn=ask.turn_id, error=str(error))
         return CUT_SHORT if gathered.rounds else NOTHING_STARTED
     reference = _reference(ask)
-    if isinstance(error, GivenUp):
+    if isinstance(error, StepAbandoned):
         log.error("turn.abandoned", turn=ask.turn_id, reference=reference, step=str(error))
         return _GAVE_UP.format(step=error, reference=reference)
     log.error("turn.failed", turn=ask.turn_id, reference=reference, exc_info=error)

@@ -16,7 +16,7 @@ from bot.settings.reading import ConfigurationError
 from bot.store import schema
 from bot.store.backup import BackupRefused, write_backup
 from bot.store.database import Database
-from bot.store.restore_guard import RestoreGuard, Standing
+from bot.store.restore_guard import CopyState, RestoreGuard
 from bot.store.sealing import Sealing
 
 
@@ -96,7 +96,7 @@ async def restored(settings: Settings, moved: bool) -> int:
 
 
 async def _take_as_itself(origin: RestoreGuard) -> None:
-    if await origin.judge() is Standing.COPY:
+    if await origin.judge() is CopyState.COPY:
         raise ConfigurationError(
             "database.url: this database is already recognised as a copy (of `kortex backup` or "
             "a dump, or rows are missing). Start it: open work is closed"

@@ -23,8 +23,8 @@ from adapters.recorded.packs.archive import (
     TRACES_FILE,
 )
 from adapters.recorded.packs.capture import (
+    CapturedRows,
     Row,
-    Taken,
     take_cluster,
     take_deploys,
     take_logs,
@@ -61,7 +61,7 @@ class _Gathered:
     documents: dict[str, JsonValue] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def add(self, file: str, taken: Taken) -> None:
+    def add(self, file: str, taken: CapturedRows) -> None:
         self.notes += taken.notes
         if taken.rows:
             self.rows[file] = taken.rows

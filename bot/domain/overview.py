@@ -7,7 +7,7 @@ from bot.domain.ids import MessageTs, Place, UserId
 
 
 @dataclass(frozen=True, slots=True)
-class UnderWay:
+class RunningQuestion:
     """A question that is being answered, or waits to be. `asker` and `since` are not known of waiting ones."""
 
     place: Place
@@ -21,7 +21,7 @@ class UnderWay:
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class RecentConversation:
     """A conversation. `asker` asked last in it."""
 
     place: Place

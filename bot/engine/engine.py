@@ -33,7 +33,7 @@ from bot.engine.queue import (
     TurnSlots,
 )
 from bot.engine.stops import StopSignals
-from bot.engine.stranded import LeftBehind, StrandedWork
+from bot.engine.stranded import StrandedWork, UnstartedTurns
 from bot.engine.workflows import RunningWorkflows, Starts, Tasks, TurnToWrite, begin_workflow
 from bot.ports.durability import StopSignal
 from bot.ports.failures import StorageUnavailable
@@ -108,7 +108,7 @@ class Engine:
         self._running = RunningWorkflows()
         self._starts = Starts()
         self._thread_queue = ThreadQueue(tickets, self.executor_id)
-        self._left_behind = LeftBehind(rows.half_started)
+        self._left_behind = UnstartedTurns(rows.half_started)
         others = None if config.sqlite_path else replicas
         dead_s = STOOD_STILL_LEASES * config.lease_s
         self._stranded = StrandedWork(

@@ -14,7 +14,7 @@ from dbos import DBOS, StepOptions
 from pydantic import JsonValue
 
 from bot.ports.durability import Journal
-from bot.ports.failures import GivenUp, StorageUnavailable, SurfaceFailed
+from bot.ports.failures import StepAbandoned, StorageUnavailable, SurfaceFailed
 from bot.store.step_rows import StepRows, gathered
 from bot.store.tickets import Tickets
 from bot.store.turn_steps import Step, TurnSteps
@@ -235,7 +235,7 @@ def given_up(name: str) -> JsonValue:
 def value_of(recorded: JsonValue) -> JsonValue:
     """The value of a recorded step. Raises GivenUp."""
     if isinstance(recorded, dict) and _GIVEN_UP in recorded:
-        raise GivenUp(str(recorded[_GIVEN_UP]))
+        raise StepAbandoned(str(recorded[_GIVEN_UP]))
     return recorded
 
 

@@ -89,7 +89,7 @@ async def _run(judge: Callable[[], Awaitable[None]]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class UnfinishedWork:
     """A replica's unfinished workflows of known versions, and the number of those of unknown ones."""
 
     known: Sequence[str]
@@ -103,13 +103,13 @@ class DbosRecords:
         self._known = {version, *earlier.versions}
         self._earlier = earlier
 
-    async def left_by(self, executor: str) -> Left:
+    async def left_by(self, executor: str) -> UnfinishedWork:
         """The workflows that it runs, or ran when it died; oldest first."""
         pending = await DBOS.list_workflows_async(
             executor_id=executor, status="PENDING", load_input=False, load_output=False
         )
         known = [each.workflow_id for each in pending if each.app_version in self._known]
-        return Left(known, len(pending) - len(known))
+        return UnfinishedWork(known, len(pending) - len(known))
 
     async def hand_on(self, workflows: Sequence[str]) -> None:
         """Re-enqueue them for any replica. The replica that runs them loses them."""

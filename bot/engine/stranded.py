@@ -86,7 +86,7 @@ class StrandedWork:
         self._unknown = found
 
 
-class LeftBehind:
+class UnstartedTurns:
     """Turns that a process of an earlier release accepted, and did not start before it died."""
 
     def __init__(self, rows: HalfStarted) -> None:

@@ -25,5 +25,5 @@ class SurfaceFailed(Exception):
         self.retryable = retryable
 
 
-class GivenUp(Exception):
+class StepAbandoned(Exception):
     """A step that ended its process again and again is not run any more. Its text is its name."""

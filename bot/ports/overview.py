@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from bot.domain.overview import Talk, UnderWay
+from bot.domain.overview import RecentConversation, RunningQuestion
 from bot.domain.proposal import Proposal
 
 
 class Overview(Protocol):
     """Reads only. Every method raises StorageUnavailable."""
 
-    async def under_way(self, limit: int) -> Sequence[UnderWay]:
+    async def under_way(self, limit: int) -> Sequence[RunningQuestion]:
         """Oldest first: what runs, then what waits."""
         ...
 
@@ -18,6 +18,6 @@ class Overview(Protocol):
         """Proposals that can be decided, the next to expire first."""
         ...
 
-    async def talks(self, limit: int) -> Sequence[Talk]:
+    async def talks(self, limit: int) -> Sequence[RecentConversation]:
         """Conversations, the newest first."""
         ...

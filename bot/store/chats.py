@@ -45,7 +45,7 @@ class KeyReused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class StoredAnswer:
     """The events of an answer so far: whether there is text, and the other events."""
 
     has_text: bool
@@ -145,10 +145,10 @@ class StoredChats:
 
         return await self._database.transact(work)
 
-    async def take(self, session_id: str, message: str, writer: str) -> Taken | None:
+    async def take(self, session_id: str, message: str, writer: str) -> StoredAnswer | None:
         """Take the answer over from its writer; None for an unknown question."""
 
-        async def work(connection: AsyncConnection) -> Taken | None:
+        async def work(connection: AsyncConnection) -> StoredAnswer | None:
             await _lock(connection, session_id)
             changed = await connection.execute(
                 chat_messages.update()
@@ -165,7 +165,7 @@ class StoredChats:
             )
             rows = found.all()
             told = frozenset((r.kind, r.data) for r in rows if r.kind not in _TEXT)
-            return Taken(any(r.kind in _TEXT for r in rows), told)
+            return StoredAnswer(any(r.kind in _TEXT for r in rows), told)
 
         return await self._database.transact(work)
 

@@ -16,7 +16,7 @@ MAX_MONTHS = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class IncidentSearch:
     """`counts` says in how many incidents each word is, as far as its index counts."""
 
     counts: Mapping[str, int]
@@ -72,16 +72,16 @@ class WordIndex(Protocol):
         """Of each word that is in some incident, in how many; above `rare_at_most` a guess."""
         ...
 
-    async def with_all(self, asked: Asked) -> Sequence[sa.Row[Any]]: ...
+    async def with_all(self, asked: IncidentSearch) -> Sequence[sa.Row[Any]]: ...
 
-    async def with_rare(self, asked: Asked) -> Sequence[sa.Row[Any]]: ...
+    async def with_rare(self, asked: IncidentSearch) -> Sequence[sa.Row[Any]]: ...
 
-    async def with_any(self, asked: Asked) -> Sequence[sa.Row[Any]]:
+    async def with_any(self, asked: IncidentSearch) -> Sequence[sa.Row[Any]]:
         """Incidents with a common word, when there are too few others."""
         ...
 
 
-def asked_of(query: IncidentQuery, counts: Mapping[str, int], rare_at_most: int) -> Asked:
+def asked_of(query: IncidentQuery, counts: Mapping[str, int], rare_at_most: int) -> IncidentSearch:
     """The question in words, labels and conditions."""
     months: list[str] = []
     where = (
@@ -91,7 +91,7 @@ def asked_of(query: IncidentQuery, counts: Mapping[str, int], rare_at_most: int)
         months = month_labels(query.interval.start, query.interval.end)
         where &= incidents.c.opened_at >= query.interval.start
         where &= incidents.c.opened_at < query.interval.end
-    return Asked(
+    return IncidentSearch(
         counts,
         (product_label(query.product),) if query.product else (),
         tuple(months) if len(months) <= MAX_MONTHS else (),
@@ -101,7 +101,7 @@ def asked_of(query: IncidentQuery, counts: Mapping[str, int], rare_at_most: int)
 
 
 async def newest(
-    connection: AsyncConnection, condition: sa.ColumnElement[bool], asked: Asked
+    connection: AsyncConnection, condition: sa.ColumnElement[bool], asked: IncidentSearch
 ) -> Sequence[sa.Row[Any]]:
     found = await connection.execute(
         sa.select(incidents)

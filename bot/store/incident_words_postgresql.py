@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.store.incident_query import CANDIDATES, Asked, newest
+from bot.store.incident_query import CANDIDATES, IncidentSearch, newest
 from bot.store.tables import incidents
 
 RARE = 50
@@ -43,7 +43,7 @@ class GinWords:
         found = {word: _COUNT_OF_COMMON + seen[word] for word in self._everywhere} | counted
         return {word: found[word] for word in words if found.get(word)}
 
-    async def with_all(self, asked: Asked) -> Sequence[sa.Row[Any]]:
+    async def with_all(self, asked: IncidentSearch) -> Sequence[sa.Row[Any]]:
         if asked.rare:
             rest = [*asked.common, *asked.labels]
             return await self._found(
@@ -58,14 +58,14 @@ class GinWords:
             return await self._found(selective & everywhere, asked, sample)
         return await self._in_window(_each_of(asked.common), asked)
 
-    async def with_rare(self, asked: Asked) -> Sequence[sa.Row[Any]]:
+    async def with_rare(self, asked: IncidentSearch) -> Sequence[sa.Row[Any]]:
         labelled = _each_of(asked.labels) & _months(asked)
         found: list[sa.Row[Any]] = []
         for group in asked.rare_groups:
             found += await self._found(_words().overlap(group) & labelled, asked)
         return found
 
-    async def with_any(self, asked: Asked) -> Sequence[sa.Row[Any]]:
+    async def with_any(self, asked: IncidentSearch) -> Sequence[sa.Row[Any]]:
         """Incidents that hold a common word: rather one that is not common everywhere."""
         everywhere = [word for word in asked.common if word in self._everywhere]
         labelled = _each_of(asked.labels) & _months(asked)
@@ -79,14 +79,14 @@ class GinWords:
         return found
 
     async def _with_everywhere(
-        self, condition: sa.ColumnElement[bool], asked: Asked
+        self, condition: sa.ColumnElement[bool], asked: IncidentSearch
     ) -> Sequence[sa.Row[Any]]:
         if asked.labels or asked.months:
             selective = _in_index(list(asked.labels), asked.months)
             return await self._found(selective & condition, asked, SAMPLE)
         return await self._in_window(condition, asked)
 
-    def _medium(self, asked: Asked) -> list[str]:
+    def _medium(self, asked: IncidentSearch) -> list[str]:
         medium = [word for word in asked.common if word not in self._everywhere]
         return sorted(medium, key=lambda word: self._newest_with[word])
 
@@ -116,13 +116,13 @@ class GinWords:
         return dict(zip(words, row, strict=True))
 
     async def _found(
-        self, condition: sa.ColumnElement[bool], asked: Asked, sample: int = 0
+        self, condition: sa.ColumnElement[bool], asked: IncidentSearch, sample: int = 0
     ) -> Sequence[sa.Row[Any]]:
         await self._set(indexed=True, sample=sample)
         return await newest(self._connection, condition, asked)
 
     async def _in_window(
-        self, condition: sa.ColumnElement[bool], asked: Asked
+        self, condition: sa.ColumnElement[bool], asked: IncidentSearch
     ) -> Sequence[sa.Row[Any]]:
         await self._set(indexed=False, sample=0)
         last = sa.select(sa.func.max(incidents.c.number)).scalar_subquery()
@@ -174,5 +174,5 @@ def _one_of(words: Sequence[str]) -> sa.ColumnElement[bool]:
     return sa.or_(sa.false(), *(_holds(word) for word in words))
 
 
-def _months(asked: Asked) -> sa.ColumnElement[bool]:
+def _months(asked: IncidentSearch) -> sa.ColumnElement[bool]:
     return _one_of(asked.months) if asked.months else sa.true()

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store.database import Database
-from bot.store.incident_query import CANDIDATES, Asked
+from bot.store.incident_query import CANDIDATES, IncidentSearch
 from bot.store.tables import incidents
 
 RARE = 500
@@ -28,16 +28,16 @@ class FtsWords:
         found = {word: await self._count(word) for word in words}
         return {word: count for word, count in found.items() if count}
 
-    async def with_all(self, asked: Asked) -> Sequence[sa.Row[Any]]:
+    async def with_all(self, asked: IncidentSearch) -> Sequence[sa.Row[Any]]:
         return await self._matching(" AND ".join(_quoted([word]) for word in asked.counts), asked)
 
-    async def with_rare(self, asked: Asked) -> Sequence[sa.Row[Any]]:
+    async def with_rare(self, asked: IncidentSearch) -> Sequence[sa.Row[Any]]:
         found: list[sa.Row[Any]] = []
         for group in asked.rare_groups:
             found += await self._matching(_quoted(group), asked)
         return found
 
-    async def with_any(self, asked: Asked) -> Sequence[sa.Row[Any]]:
+    async def with_any(self, asked: IncidentSearch) -> Sequence[sa.Row[Any]]:
         return await self._matching(_quoted(asked.common), asked) if asked.common else []
 
     async def _count(self, word: str) -> int:
@@ -47,7 +47,7 @@ class FtsWords:
         )
         return await self._connection.scalar(counted) or 0
 
-    async def _matching(self, words: str, asked: Asked) -> Sequence[sa.Row[Any]]:
+    async def _matching(self, words: str, asked: IncidentSearch) -> Sequence[sa.Row[Any]]:
         terms = [words, *(_quoted([label]) for label in asked.labels)]
         if asked.months:
             terms.append(_quoted(asked.months))

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.ports.failures import StorageUnavailable
 from bot.store.database import Database
-from bot.store.incident_query import Asked, WordIndex, asked_of
+from bot.store.incident_query import IncidentSearch, WordIndex, asked_of
 from bot.store.incident_rows import SESSIONS
 from bot.store.incident_words_postgresql import GinWords
 from bot.store.incident_words_sqlite import FtsWords
@@ -54,7 +54,9 @@ class StoredIncidents:
             raise CapabilityUnavailable("the incident store is not available now") from error
 
 
-async def _candidates(index: WordIndex, asked: Asked, limit: int) -> dict[int, sa.Row[Any]]:
+async def _candidates(
+    index: WordIndex, asked: IncidentSearch, limit: int
+) -> dict[int, sa.Row[Any]]:
     found = {row.number: row for row in await index.with_all(asked)}
     found |= {row.number: row for row in await index.with_rare(asked)}
     if len(found) < limit:
@@ -62,7 +64,7 @@ async def _candidates(index: WordIndex, asked: Asked, limit: int) -> dict[int, s
     return found
 
 
-def _best(asked: Asked, found: Sequence[sa.Row[Any]], limit: int) -> Sequence[sa.Row[Any]]:
+def _best(asked: IncidentSearch, found: Sequence[sa.Row[Any]], limit: int) -> Sequence[sa.Row[Any]]:
     incidents = asked.best((row for row in found if row.source != SESSIONS), limit)
     answers = asked.best((row for row in found if row.source == SESSIONS), limit)
     places = max(limit - len(answers), limit - limit // 2)

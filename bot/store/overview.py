@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.ids import ChannelId, MessageTs, Place, ProposalId, TeamId, UserId
-from bot.domain.overview import Talk, UnderWay
+from bot.domain.overview import RecentConversation, RunningQuestion
 from bot.domain.proposal import Proposal
 from bot.domain.session import TurnState
 from bot.store.database import Database
@@ -23,7 +23,7 @@ class StoredOverview:
         self._database = database
         self._scope = scope
 
-    async def under_way(self, limit: int) -> Sequence[UnderWay]:
+    async def under_way(self, limit: int) -> Sequence[RunningQuestion]:
         """Running turns, and tickets of turns that have not begun."""
         running = (
             sa.select(turns, sessions.c.team, sessions.c.channel, sessions.c.thread_ts)
@@ -36,9 +36,9 @@ class StoredOverview:
         own = of_session(sa.literal("session:") + tickets.c.thread, self._scope)
         waiting = sa.select(tickets).where(~begun, own).order_by(tickets.c.ts, tickets.c.id)
 
-        async def work(connection: AsyncConnection) -> Sequence[UnderWay]:
+        async def work(connection: AsyncConnection) -> Sequence[RunningQuestion]:
             found = [
-                UnderWay(
+                RunningQuestion(
                     Place(TeamId(r.team), ChannelId(r.channel), MessageTs(r.thread_ts)),
                     MessageTs(r.ts),
                     UserId(r.asker_user),
@@ -50,7 +50,7 @@ class StoredOverview:
             rows = (await connection.execute(waiting.limit(rest))).all() if rest > 0 else ()
             return [
                 *found,
-                *(UnderWay(_place(r.thread), MessageTs(r.ts), None, None) for r in rows),
+                *(RunningQuestion(_place(r.thread), MessageTs(r.ts), None, None) for r in rows),
             ]
 
         return await self._database.fetch(work)
@@ -74,7 +74,7 @@ class StoredOverview:
         ]
         return [each for each in found if each is not None]
 
-    async def talks(self, limit: int) -> Sequence[Talk]:
+    async def talks(self, limit: int) -> Sequence[RecentConversation]:
         """Sessions with the number of questions in each, and the last asker."""
         newest = (
             sa.select(sessions)
@@ -99,7 +99,7 @@ class StoredOverview:
             )
         )
         return [
-            Talk(
+            RecentConversation(
                 Place(TeamId(r.team), ChannelId(r.channel), MessageTs(r.thread_ts)),
                 r.active_at,
                 int(r.questions),

@@ -55,7 +55,7 @@ class CopyInDoubt(Exception):
     """It is unknown whether this is a copy, and some of its work could be sent twice."""
 
 
-class Standing(Enum):
+class CopyState(Enum):
     ITSELF = auto()
     COPY = auto()
     DOUBTFUL = auto()
@@ -119,33 +119,33 @@ class RestoreGuard:
             await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
             yield
 
-    async def judge(self) -> Standing:
+    async def judge(self) -> CopyState:
         """What it is. One without a row is new here, or of a release before there was one."""
 
         row = await self._database.first(
             sa.select(origin.c.copied_at, origin.c.timeline, *self._proof()).where(_THE_ROW)
         )
         if row is not None and row.copied_at is not None:
-            return Standing.COPY
+            return CopyState.COPY
         if self._mark is not None:
             return await self._judge_by(self._mark, is_new=row is None)
         if row is None:
-            return Standing.ITSELF
+            return CopyState.ITSELF
         if row.written_by != row.is_written_by:
-            return Standing.COPY
+            return CopyState.COPY
         same = row.timeline == await self._whereabouts()
-        return Standing.ITSELF if same else Standing.DOUBTFUL
+        return CopyState.ITSELF if same else CopyState.DOUBTFUL
 
-    async def _judge_by(self, mark: SeenMark, *, is_new: bool) -> Standing:
+    async def _judge_by(self, mark: SeenMark, *, is_new: bool) -> CopyState:
         seen = await asyncio.to_thread(mark.read)
         if is_new and (seen is None or await self._newest() == _NONE):
-            return Standing.ITSELF  # the mark may be of one that was deleted since
+            return CopyState.ITSELF  # the mark may be of one that was deleted since
         if seen is None:
-            return Standing.DOUBTFUL
+            return CopyState.DOUBTFUL
         newest, is_of_this_file = seen
         if not await self._has(newest):
-            return Standing.COPY
-        return Standing.ITSELF if is_of_this_file else Standing.DOUBTFUL
+            return CopyState.COPY
+        return CopyState.ITSELF if is_of_this_file else CopyState.DOUBTFUL
 
     def _proof(self) -> tuple[sa.ColumnElement[str], ...]:
         if self._mark is not None:

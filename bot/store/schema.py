@@ -84,7 +84,7 @@ class SchemaUnserved(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SchemaState:
     """A database's schema. `problem` says why this version cannot use it, and the remedy."""
 
     revision: str | None
@@ -92,7 +92,7 @@ class Standing:
     problem: str | None
 
 
-async def standing(database: Database) -> Standing:
+async def standing(database: Database) -> SchemaState:
     """Whether this version can use that database as it is. Raises StorageUnavailable.
 
     One that a newer version expanded is fine: that version recorded which ones it still serves.
@@ -100,9 +100,9 @@ async def standing(database: Database) -> Standing:
     newest = await asyncio.to_thread(head)
     at = await database.schema_head()
     if at == newest:
-        return Standing(at, newest, None)
+        return SchemaState(at, newest, None)
     if at is None or await asyncio.to_thread(_knows, at):
-        return Standing(
+        return SchemaState(
             at,
             newest,
             f"the schema is {'empty' if at is None else 'at ' + at}, and this version needs "
@@ -113,10 +113,10 @@ async def standing(database: Database) -> Standing:
         return await connection.run_sync(_serves, newest)
 
     is_served = await database.fetch(ask)
-    return Standing(at, newest, None if is_served else _unserved(at, newest))
+    return SchemaState(at, newest, None if is_served else _unserved(at, newest))
 
 
-async def standing_of(url: str) -> Standing:
+async def standing_of(url: str) -> SchemaState:
     """The same of a database that is not open. Raises StorageUnavailable."""
     database = await Database.open(url)
     try:

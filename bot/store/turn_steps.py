@@ -65,7 +65,7 @@ class _Record:
     is_kept: bool = False  # by the transaction that wrote it with others
 
 
-class _TakenOver(Exception):
+class _OwnershipLost(Exception):
     """A ticket is no longer its writer's: the transaction keeps nothing."""
 
 
@@ -118,7 +118,7 @@ class TurnSteps:
             return True
         try:
             await self._database.transact(partial(_keep, [record]))
-        except _TakenOver:
+        except _OwnershipLost:
             return False
         return True
 
@@ -167,11 +167,11 @@ async def _insert_steps(records: Sequence[_Record], connection: AsyncConnection)
         mine = {"turn": record.turn, "owner": record.owner}
         steps += [mine | _row(step) for step in record.steps]
         if not record.steps and (await connection.execute(_HELD, mine)).first() is None:
-            raise _TakenOver
+            raise _OwnershipLost
     if steps:
         written = await connection.execute(_recording(connection.dialect.name), steps)
         if written.rowcount != len(steps):
-            raise _TakenOver
+            raise _OwnershipLost
 
 
 def _row(step: Step) -> dict[str, Any]:

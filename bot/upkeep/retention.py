@@ -25,7 +25,7 @@ ForgetEnded = Callable[[float], Awaitable[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class KeptFor:
+class RetentionPeriods:
     """Days; 0 keeps for good. `nothing` keeps neither messages nor results beyond their turn."""
 
     messages_days: int
@@ -52,7 +52,7 @@ class KeptFor:
 class RetentionSweep:
     """The clock's job. Idempotent, and safe on every replica at once."""
 
-    def __init__(self, store: StoredRetention, kept: KeptFor) -> None:
+    def __init__(self, store: StoredRetention, kept: RetentionPeriods) -> None:
         self._store = store
         self._kept = kept
 
@@ -68,7 +68,7 @@ class RetentionSweep:
 class RecordsSweep:
     """The clock's job on the engine's records of work that is over: a little of it at a time."""
 
-    def __init__(self, forget_ended: ForgetEnded, kept: KeptFor) -> None:
+    def __init__(self, forget_ended: ForgetEnded, kept: RetentionPeriods) -> None:
         self._forget_ended = forget_ended
         self._kept = kept
 

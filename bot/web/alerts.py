@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 from aiohttp import web
 
-from bot.alerts.intake import Taken
+from bot.alerts.intake import IntakeCounts
 from bot.alerts.wire import AlertWire, Unreadable
 from bot.domain.alerts import Alert
 from bot.ports.failures import StorageUnavailable
@@ -31,7 +31,7 @@ _UNAVAILABLE = "alerts cannot be stored now; send again"
 
 
 # Stores them. Raises StorageUnavailable, RedactionFailed: then nothing is stored.
-TakeAlerts = Callable[[Sequence[Alert]], Awaitable[Taken]]
+TakeAlerts = Callable[[Sequence[Alert]], Awaitable[IntakeCounts]]
 
 
 def alert_routes(

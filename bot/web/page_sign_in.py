@@ -46,7 +46,7 @@ class SignIn(Protocol):
 ClaimsOf = Callable[[str], Awaitable[Mapping[str, JsonValue] | None]]
 
 
-class ProviderDoor:
+class SignInRoutes:
     """The two routes. A token counts when it is for this sign-in, and as `shown` judges it."""
 
     def __init__(

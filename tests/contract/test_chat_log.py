@@ -21,8 +21,8 @@ from bot.store.chats import PAGE_CHARS, KeyReused, StoredChats
 from bot.store.database import Database
 from bot.store.retention import StoredRetention
 from bot.web.api.chat import wire
-from bot.web.api.chat.bells import Bells
-from bot.web.api.chat.stream import Desk
+from bot.web.api.chat.notifier import ChatNotifier
+from bot.web.api.chat.stream import ChatServices
 from bot.web.api.chat.surface import ChatLogSurface
 from tests.fixtures_database import new_database
 from tests.golden.slack_views import finished, proposal
@@ -63,9 +63,9 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         def redact(_session: ChatSession, text: str) -> str:
             return REDACTOR.redact(text)
 
-        def surface(bells: Bells | None = None) -> ChatLogSurface:
-            ring = (bells or Bells()).ring
-            return ChatLogSurface(Desk(chats, redact, lambda _channel: (), ring), 0.0)
+        def surface(bells: ChatNotifier | None = None) -> ChatLogSurface:
+            ring = (bells or ChatNotifier()).ring
+            return ChatLogSurface(ChatServices(chats, redact, lambda _channel: (), ring), 0.0)
 
         yield World(database, chats, surface, await chats.open("incident-checkout", ALICE, "alice"))
         await database.close()
@@ -265,7 +265,7 @@ async def test_an_end_that_cannot_be_stored_is_kept_for_later(
 
 
 async def test_answers_grow_while_the_surface_runs(world: World) -> None:
-    ask, bells = await world.ask(), Bells()
+    ask, bells = await world.ask(), ChatNotifier()
     surface = world.surface(bells)
     async with surface.running(), asyncio.timeout(5):
         with bells.heard(world.session.id) as more:

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from adapters.observe.cloudwatch_metrics import CloudWatchMetrics
 from adapters.observe.datadog import Datadog
-from adapters.observe.metric_source import Asked, MetricSource
+from adapters.observe.metric_source import MetricSource, SeriesSelection
 from tests.fakes.aws import cloudwatch
 from tests.odd_json import ODD
 from tools.capabilities import Interval
@@ -38,13 +38,13 @@ CLOUDWATCH = {
     "GetMetricData": ('{"MetricDataResults": [ENTRIES], "NextToken": null}', POINTS),
 }
 Make = Callable[[httpx.AsyncClient], MetricSource]
-SOURCES: dict[str, tuple[Make, dict[str, tuple[str, str]], Asked]] = {
+SOURCES: dict[str, tuple[Make, dict[str, tuple[str, str]], SeriesSelection]] = {
     "datadog": (
-        Datadog, DATADOG, Asked("trace.http.request.duration", "avg", "service", ("checkout",)),
+        Datadog, DATADOG, SeriesSelection("trace.http.request.duration", "avg", "service", ("checkout",)),
     ),
     "cloudwatch": (
         lambda client: CloudWatchMetrics(cloudwatch(client)), CLOUDWATCH,
-        Asked("Duration", "avg", "FunctionName", ("checkout",)),
+        SeriesSelection("Duration", "avg", "FunctionName", ("checkout",)),
     ),
 }  # fmt: skip
 

@@ -22,7 +22,7 @@ from adapters.oidc.tokens import Issuer, OidcTokens, TokenRefused
 from bot.domain.callers import OPERATOR, Caller
 from bot.web.api.callers import Denied
 from bot.web.page import PageSessions, page_routes
-from bot.web.page_sign_in import BACK_PATH, FAILED, START_PATH, ProviderDoor
+from bot.web.page_sign_in import BACK_PATH, FAILED, START_PATH, SignInRoutes
 
 KEY = ec.generate_private_key(ec.SECP256R1())
 Browser = TestClient[web.Request, web.Application]
@@ -135,7 +135,7 @@ async def page() -> AsyncIterator[Page]:
                 return None
 
         app.router.add_routes(page_routes(sessions, made.shown, at_provider=True))
-        app.router.add_routes(ProviderDoor(sign_in, claims_of, made.shown, sessions).routes())
+        app.router.add_routes(SignInRoutes(sign_in, claims_of, made.shown, sessions).routes())
         async with browser:
             yield made
 

@@ -6,7 +6,7 @@ import pytest
 
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
-from bot.domain.overview import Talk, UnderWay
+from bot.domain.overview import RecentConversation, RunningQuestion
 from bot.domain.session import Ask, TurnState
 from bot.store.database import Database
 from bot.store.overview import StoredOverview
@@ -42,8 +42,8 @@ async def test_running_turns_come_before_waiting_ones(database: Database) -> Non
 
     overview = StoredOverview(database)
     assert await overview.under_way(10) == [
-        UnderWay(first.place, first.ts, UserId("U1"), NOW),
-        UnderWay(second.place, second.ts, None, None),
+        RunningQuestion(first.place, first.ts, UserId("U1"), NOW),
+        RunningQuestion(second.place, second.ts, None, None),
     ]
     assert len(await overview.under_way(1)) == 1
 
@@ -69,8 +69,8 @@ async def test_conversations_are_listed_newest_first_with_the_last_asker(
     await begun(database, ask("3.3", "C1", "U2"), NOW)
 
     assert await StoredOverview(database).talks(10) == [
-        Talk(ask("2.2", "C2").place, later, 1, UserId("U1")),
-        Talk(ask("1.1", "C1").place, NOW, 2, UserId("U2")),
+        RecentConversation(ask("2.2", "C2").place, later, 1, UserId("U1")),
+        RecentConversation(ask("1.1", "C1").place, NOW, 2, UserId("U2")),
     ]
 
 

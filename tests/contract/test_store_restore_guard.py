@@ -26,7 +26,7 @@ from bot.store.backup import BackupRefused, write_backup
 from bot.store.database import Database
 from bot.store.proposals import StoredProposals
 from bot.store.replicas import Replicas
-from bot.store.restore_guard import CopyInDoubt, RestoreGuard, SeenMark, Standing, mark_of
+from bot.store.restore_guard import CopyInDoubt, CopyState, RestoreGuard, SeenMark, mark_of
 from bot.store.restored import UNKNOWN, close_restored
 from bot.store.tables import origin as table
 from bot.store.tables import proposals, replicas
@@ -64,23 +64,23 @@ async def decided(database: Database, name: str) -> None:
 async def test_a_database_recognises_itself_from_the_first_start(
     database: Database, other: Database, origin: RestoreGuard
 ) -> None:
-    assert await origin.judge() is Standing.ITSELF  # of a release before there was a row
+    assert await origin.judge() is CopyState.ITSELF  # of a release before there was a row
     await origin.settle()
     await decided(database, "first")
     await origin.note()
 
-    assert await origin.judge() is Standing.ITSELF
-    assert await RestoreGuard(other, origin._mark).judge() is Standing.ITSELF
+    assert await origin.judge() is CopyState.ITSELF
+    assert await RestoreGuard(other, origin._mark).judge() is CopyState.ITSELF
 
 
 async def test_a_declared_copy_is_a_copy_until_it_is_settled(origin: RestoreGuard) -> None:
     await origin.settle()
     await origin.mark_copied()
-    assert await origin.judge() is Standing.COPY
+    assert await origin.judge() is CopyState.COPY
 
     await origin.settle()
 
-    assert await origin.judge() is Standing.ITSELF
+    assert await origin.judge() is CopyState.ITSELF
 
 
 async def test_a_pending_proposal_is_at_stake_until_it_expires(
@@ -115,7 +115,7 @@ async def test_a_database_loaded_from_a_dump_is_a_copy(
         await connection.execute(table.delete())
         await connection.execute(table.insert().values(row._asdict()))
 
-    assert await origin.judge() is Standing.COPY
+    assert await origin.judge() is CopyState.COPY
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
@@ -125,14 +125,14 @@ async def test_a_rewritten_table_is_not_a_copy_and_another_timeline_is_in_doubt(
     await origin.settle()
     async with reading(database) as connection:  # in no transaction
         await connection.execute(sa.text("VACUUM (FULL, FREEZE) origin"))
-    assert await origin.judge() is Standing.ITSELF
+    assert await origin.judge() is CopyState.ITSELF
 
     async def other_timeline(_self: RestoreGuard) -> str:
         return "00000002"
 
     monkeypatch.setattr(RestoreGuard, "_timeline", other_timeline)
 
-    assert await origin.judge() is Standing.DOUBTFUL
+    assert await origin.judge() is CopyState.DOUBTFUL
     assert not await origin.is_served(60.0)
     await Replicas(database).beat("one that was there before")
     assert await origin.is_served(60.0)
@@ -165,7 +165,7 @@ async def test_a_database_cloned_from_a_template_is_in_doubt(postgres_url: str) 
     await clone.close()
     await server.execute(f"DROP DATABASE {name}_clone")
 
-    assert standing is Standing.DOUBTFUL
+    assert standing is CopyState.DOUBTFUL
 
 
 async def test_an_older_file_in_the_databases_place_is_a_copy(sqlite_url: str) -> None:
@@ -173,7 +173,7 @@ async def test_an_older_file_in_the_databases_place_is_a_copy(sqlite_url: str) -
     database = await Database.open(sqlite_url)
     origin = RestoreGuard(database, mark_of(path))
     await asyncio.to_thread(mark_of(path).write, (7, "of one that was deleted"))
-    assert await origin.judge() is Standing.ITSELF
+    assert await origin.judge() is CopyState.ITSELF
     await origin.settle()
     older = path.with_name("older.db")
     await asyncio.to_thread(shutil.copyfile, path, older)  # the log is empty: nothing was written
@@ -186,14 +186,14 @@ async def test_an_older_file_in_the_databases_place_is_a_copy(sqlite_url: str) -
     copy = await Database.open(f"sqlite+aiosqlite:///{older}.whole")
     put_back = RestoreGuard(copy, mark_of(path))
 
-    assert await put_back.judge() is Standing.COPY
+    assert await put_back.judge() is CopyState.COPY
     await decided(copy, "another row under the same number")
-    assert await put_back.judge() is Standing.COPY
-    assert await RestoreGuard(copy, mark_of(older)).judge() is Standing.DOUBTFUL  # elsewhere
+    assert await put_back.judge() is CopyState.COPY
+    assert await RestoreGuard(copy, mark_of(older)).judge() is CopyState.DOUBTFUL  # elsewhere
     async with writing(copy) as connection:  # as one of a release before there was a row
         await connection.execute(table.delete())
-    assert await put_back.judge() is Standing.COPY
-    assert await RestoreGuard(copy, mark_of(older)).judge() is Standing.ITSELF
+    assert await put_back.judge() is CopyState.COPY
+    assert await RestoreGuard(copy, mark_of(older)).judge() is CopyState.ITSELF
     await copy.close()
 
 
@@ -211,24 +211,24 @@ async def test_an_unreadable_mark_leaves_doubt(
 
     standing = await RestoreGuard(database, mark).judge()
 
-    assert standing is not Standing.ITSELF
+    assert standing is not CopyState.ITSELF
     await database.close()
 
 
 @pytest.mark.parametrize(
     ("mark", "standing"),
     [
-        ("{seq} {mac} {inode}", Standing.ITSELF),
-        ("{seq} {mac}", Standing.ITSELF),  # of an earlier release
-        ("{seq} {mac} 7", Standing.DOUBTFUL),
-        ("{seq} {mac} ", Standing.DOUBTFUL),
-        ("99 {mac} {inode}", Standing.COPY),
-        ("99 {mac} 7", Standing.COPY),
-        ("{seq} another {inode}", Standing.COPY),
+        ("{seq} {mac} {inode}", CopyState.ITSELF),
+        ("{seq} {mac}", CopyState.ITSELF),  # of an earlier release
+        ("{seq} {mac} 7", CopyState.DOUBTFUL),
+        ("{seq} {mac} ", CopyState.DOUBTFUL),
+        ("99 {mac} {inode}", CopyState.COPY),
+        ("99 {mac} 7", CopyState.COPY),
+        ("{seq} another {inode}", CopyState.COPY),
     ],
 )
 async def test_a_mark_of_another_file_is_in_doubt_and_one_of_a_lost_row_a_copy(
-    sqlite_url: str, mark: str, standing: Standing
+    sqlite_url: str, mark: str, standing: CopyState
 ) -> None:
     path = Path(sqlite_url.partition(":///")[2])
     database = await Database.open(sqlite_url)
@@ -258,12 +258,12 @@ async def test_a_copied_folder_is_in_doubt_and_a_renamed_one_is_itself(
     await asyncio.to_thread(shutil.copytree, home, elsewhere)
     home.rename(renamed)
 
-    for folder, standing in ((elsewhere, Standing.DOUBTFUL), (renamed, Standing.ITSELF)):
+    for folder, standing in ((elsewhere, CopyState.DOUBTFUL), (renamed, CopyState.ITSELF)):
         opened = await Database.open(f"sqlite:///{folder / path.name}")
         guard = RestoreGuard(opened, mark_of(folder / path.name))
         assert await guard.judge() is standing
         await guard.settle()  # as its operator says
-        assert await guard.judge() is Standing.ITSELF
+        assert await guard.judge() is CopyState.ITSELF
         await opened.close()
 
 
@@ -282,7 +282,7 @@ async def test_a_copy_from_just_before_a_dispatch_is_recognised(sqlite_url: str)
     await database.close()
 
     copy = await Database.open(f"sqlite:///{path}.before")
-    assert await RestoreGuard(copy, mark_of(path)).judge() is Standing.COPY
+    assert await RestoreGuard(copy, mark_of(path)).judge() is CopyState.COPY
     await copy.close()
 
 
@@ -428,7 +428,7 @@ async def test_a_backup_is_a_copy_of_mode_600_that_overwrites_nothing(sqlite_url
         await asyncio.to_thread(write_backup, path, path.parent / "nowhere" / "x.db")
     assert target.read_bytes() == before
     copy = await Database.open(f"sqlite+aiosqlite:///{target}")
-    assert await RestoreGuard(copy, mark_of(target)).judge() is Standing.COPY
+    assert await RestoreGuard(copy, mark_of(target)).judge() is CopyState.COPY
     assert len(await StoredTrail(copy).entries(after=0, limit=10)) == 1
     await copy.close()
     await database.close()

@@ -15,7 +15,7 @@ from bot.store.database import Database
 from bot.store.retention import DAY_S, StoredRetention
 from bot.store.sessions import StoredSessions
 from bot.store.tables import audit, evidence, messages, turn_steps, turns
-from bot.upkeep.retention import KeptFor, RecordsSweep, RetentionSweep
+from bot.upkeep.retention import RecordsSweep, RetentionPeriods, RetentionSweep
 from tests.fixtures_database import database, database_url
 from tests.held_connection import reading, writing
 from tools.redactor import Redacted
@@ -65,15 +65,15 @@ async def counts(database: Database) -> tuple[int, int, int]:
 @pytest.mark.parametrize(
     ("kept", "left"),
     [
-        (KeptFor(0, 0), (6, 3, 3)),
-        (KeptFor(7, 0), (4, 3, 3)),
-        (KeptFor(0, 7), (6, 2, 3)),
-        (KeptFor(1, 1), (2, 1, 3)),
-        (KeptFor(0, 0, nothing=True), (2, 1, 3)),
+        (RetentionPeriods(0, 0), (6, 3, 3)),
+        (RetentionPeriods(7, 0), (4, 3, 3)),
+        (RetentionPeriods(0, 7), (6, 2, 3)),
+        (RetentionPeriods(1, 1), (2, 1, 3)),
+        (RetentionPeriods(0, 0, nothing=True), (2, 1, 3)),
     ],
 )
 async def test_old_rows_are_deleted_and_new_ones_stay(
-    database: Database, kept: KeptFor, left: tuple[int, int, int]
+    database: Database, kept: RetentionPeriods, left: tuple[int, int, int]
 ) -> None:
     sessions = StoredSessions(database)
     now = datetime.now(UTC)
@@ -188,15 +188,18 @@ async def test_without_retention_a_turn_leaves_no_content(database: Database) ->
 @pytest.mark.parametrize(
     ("kept", "days"),
     [
-        (KeptFor(30, 3), 3),
-        (KeptFor(2, 0), 2),
-        (KeptFor(30, 30), 7),
-        (KeptFor(0, 0), 7),  # messages and results are kept for good; nobody reads the record
-        (KeptFor(0, 0, nothing=True), 1),
+        (RetentionPeriods(30, 3), 3),
+        (RetentionPeriods(2, 0), 2),
+        (RetentionPeriods(30, 30), 7),
+        (
+            RetentionPeriods(0, 0),
+            7,
+        ),  # messages and results are kept for good; nobody reads the record
+        (RetentionPeriods(0, 0, nothing=True), 1),
     ],
 )
 async def test_the_engines_record_is_deleted_with_the_shorter_retention_between_a_day_and_a_week(
-    kept: KeptFor, days: int
+    kept: RetentionPeriods, days: int
 ) -> None:
     asked: list[float] = []
 

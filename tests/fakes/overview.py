@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bot.domain.overview import Talk, UnderWay
+from bot.domain.overview import RecentConversation, RunningQuestion
 from bot.domain.proposal import Proposal
 from bot.ports.failures import StorageUnavailable
 
@@ -11,12 +11,12 @@ class FakeOverview:
     """Overview. `broken` cannot be read."""
 
     def __init__(self) -> None:
-        self.running: list[UnderWay] = []
+        self.running: list[RunningQuestion] = []
         self.open: list[Proposal] = []
-        self.talked: list[Talk] = []
+        self.talked: list[RecentConversation] = []
         self.broken = False
 
-    async def under_way(self, limit: int) -> Sequence[UnderWay]:
+    async def under_way(self, limit: int) -> Sequence[RunningQuestion]:
         self._check()
         return self.running[:limit]
 
@@ -24,7 +24,7 @@ class FakeOverview:
         self._check()
         return self.open[:limit]
 
-    async def talks(self, limit: int) -> Sequence[Talk]:
+    async def talks(self, limit: int) -> Sequence[RecentConversation]:
         self._check()
         return self.talked[:limit]
 

@@ -16,7 +16,7 @@ from bot.ports.failures import SurfaceGone
 from bot.store.access_tables import callers
 from bot.store.chat_tables import chat_events, chat_sessions
 from bot.store.tables import proposals
-from bot.web.api.chat.stream import Desk
+from bot.web.api.chat.stream import ChatServices
 from bot.web.api.chat.surface import ChatLogSurface
 from tests.fixtures_api import Api, caller
 from tests.fixtures_service import INGEST_TOKEN, shared_stage
@@ -269,7 +269,9 @@ async def test_an_erased_conversation_stores_no_new_message(
     stores = shared_stage.service.base.stores
     found = await stores.chats.get(await alice.open())
     assert found is not None
-    desk = Desk(stores.chats, lambda _in, text: text, lambda _channel: (), lambda _session: None)
+    desk = ChatServices(
+        stores.chats, lambda _in, text: text, lambda _channel: (), lambda _session: None
+    )
     surface = ChatLogSurface(desk)
     await surface.say(found.place, "Rolled back.", "first")
     async with writing(stores.database) as connection:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from bot.demo.workspace.people import Channel
 from bot.demo.workspace.seeds import CHECKOUT, GUEST, MEMBER, RESPONDER
 from bot.domain.ids import ChannelId, MessageTs, UserId
-from bot.domain.overview import UnderWay
+from bot.domain.overview import RunningQuestion
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import Start, stage
 from tests.scenario.test_slack_ingress import Bot, bot, workspace
@@ -40,7 +40,9 @@ async def test_status_shows_private_channels_to_members_only_in_both_transports(
     ask = await bot.with_session(await bot.workspace.say(MEMBER, CHECKOUT, "slow"))
     for channel in (SECRET, CHECKOUT):
         place = replace(ask.place, channel=ChannelId(channel))
-        row = UnderWay(place, MessageTs(place.thread_ts), UserId(RESPONDER), datetime.now(UTC))
+        row = RunningQuestion(
+            place, MessageTs(place.thread_ts), UserId(RESPONDER), datetime.now(UTC)
+        )
         bot.inside.overview.running.append(row)
 
     told = {}

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from adapters.http.client import http_client
 from bot.cli.chat.client import ChatClient
-from bot.cli.chat.conversation import Talk
+from bot.cli.chat.conversation import TerminalConversation
 from bot.cli.chat.screen import Screen
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
@@ -59,7 +59,9 @@ class Terminal:
         self.typed: deque[str] = deque()
         self.prompts: list[str] = []
         self._shown: list[str] = []
-        self.talk = Talk(client, Screen(self._shown.append), self._read, "incident-checkout")
+        self.talk = TerminalConversation(
+            client, Screen(self._shown.append), self._read, "incident-checkout"
+        )
 
     async def _read(self, prompt: str) -> str | None:
         self.prompts.append(prompt)

@@ -17,7 +17,7 @@ from bot.chat.turn_result import LOST
 from bot.domain.audit import AuditKind
 from bot.domain.ids import MessageTs
 from bot.domain.session import Ask, TurnState
-from bot.ports.failures import GivenUp
+from bot.ports.failures import StepAbandoned
 from bot.ports.platform import AnswerStream
 from bot.slack.delivery.outbox import Outbox
 from bot.slack.delivery.scheduler import EditScheduler
@@ -78,7 +78,7 @@ class GivesUp(Unhurried):
         with_next: bool = False,
     ) -> JsonValue:
         if name == self.at:
-            raise GivenUp(name)
+            raise StepAbandoned(name)
         return await super().step(name, run, with_next=with_next)
 
     def resumed(self, fuse: Fuse | None = None) -> "GivesUp":
@@ -115,7 +115,7 @@ class Processes:
         scheduler = EditScheduler(QUICK)
         async with scheduler.running():
             self.surface = SlackSurface(Outbox(self.slack, scheduler, bot_user_id="UBOT"))
-            with suppress(Crash, GivenUp):
+            with suppress(Crash, StepAbandoned):
                 await self._act(lost=lost, told=told)
 
     async def _act(self, *, lost: bool, told: bool) -> None:

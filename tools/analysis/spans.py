@@ -47,7 +47,7 @@ class SpanShift:
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class CallNeighbours:
     """A product's neighbours: its callers and callees, and the number of slower ways."""
 
     into: int = 0
@@ -76,7 +76,7 @@ class TraceReading:
     calls: Mapping[tuple[str, str], int]
     products: Mapping[str, int]
     shifts: Sequence[SpanShift]
-    ways: Mapping[str, Ways]
+    ways: Mapping[str, CallNeighbours]
     usual_ms: float
     traces_before: int
     traces_after: int
@@ -138,7 +138,7 @@ def _outliers(before: _Samples, after: _Samples) -> Sequence[SpanShift]:
 
 def _ways(
     before: _Samples, after: _Samples, outliers: Collection[tuple[str, str]]
-) -> Mapping[str, Ways]:
+) -> Mapping[str, CallNeighbours]:
     pairs: dict[tuple[str, str], bool] = {}
     for key, late in after.way.items():
         early = before.way.get(key, ())
@@ -147,9 +147,9 @@ def _ways(
             continue
         slower = (caller, callee) in outliers or _grown(early, late) is not None
         pairs[caller, callee] = pairs.get((caller, callee), False) or slower
-    ways: dict[str, Ways] = {}
+    ways: dict[str, CallNeighbours] = {}
     for (caller, callee), slower in pairs.items():
-        sent, come = ways.get(caller, Ways()), ways.get(callee, Ways())
+        sent, come = ways.get(caller, CallNeighbours()), ways.get(callee, CallNeighbours())
         ways[caller] = replace(sent, out=sent.out + 1, slow_out=sent.slow_out + slower)
         ways[callee] = replace(come, into=come.into + 1, slow_into=come.slow_into + slower)
     return ways

@@ -15,7 +15,7 @@ from tools.capabilities import CallContext, Capabilities, Interval
 from tools.contract import COMPUTED, Effect, ToolContract, ToolInput
 from tools.core.arguments import MetricName, ProductOrAny, TimeRangeText
 from tools.core.bound import bound
-from tools.core.compared_answer import Compared, CompareOutput, Told, answer
+from tools.core.compared_answer import AnswerNotes, Compared, CompareOutput, answer
 from tools.core.compared_series import MAX_WINDOW, Labelled, Read, read_all, read_one
 from tools.errors import InvalidArguments
 from tools.output import clean_text
@@ -81,7 +81,9 @@ class CompareToBaseline:
         notes = _notes(worst, read, when)
         earlier = await _earlier_days(worst, read, window) if worst and worst.since else []
         several = compared if arguments.product == ANY_PRODUCT else []
-        return answer(worst, Told(when, range_text(usual), read.unit, notes, earlier), several)
+        return answer(
+            worst, AnswerNotes(when, range_text(usual), read.unit, notes, earlier), several
+        )
 
     def summarise(self, output: CompareOutput, arguments: CompareInput) -> str:
         name = arguments.metric_name

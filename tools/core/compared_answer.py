@@ -115,7 +115,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AnswerNotes:
     """What an answer says beside the numbers of its series."""
 
     when: TimeRange
@@ -125,7 +125,7 @@ class Told:
     earlier: list[float]
 
 
-def answer(worst: Compared | None, told: Told, several: Sequence[Compared]) -> CompareOutput:
+def answer(worst: Compared | None, told: AnswerNotes, several: Sequence[Compared]) -> CompareOutput:
     """`several` are all products that were compared, when there were more than one."""
     products = [_product(one) for one in _ranked(several)[:MAX_PRODUCTS]] if several else None
     if worst is None or worst.peak is None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from tools.analysis.comparable import comparable_from, filled_from
 from tools.analysis.shift import Shift, shift
-from tools.analysis.standing import Standing, standing
+from tools.analysis.trajectory import Trajectory, trajectory_of
 from tools.capabilities import Interval, Metrics, SweepQuery, SweptSeries
 from tools.core.metric_shapes import request_signals, understood, units_of
 from tools.core.metric_sweep import MetricShift
@@ -25,7 +25,7 @@ class Judged:
         self.shifts: list[tuple[str, Signal, Shift]] = []
         self.short: dict[str, set[Role]] = {}
         self.range_from: dict[str, float] = {}  # of those too short, where all are
-        self.standing: list[tuple[str, Signal, Standing]] = []
+        self.standing: list[tuple[str, Signal, Trajectory]] = []
         self.requests: dict[str, float] = {}  # by product, what its signal says in the range
         self.infers_requests = False  # no name says which signal that is
         self.growing: list[MetricShift] = []
@@ -93,7 +93,7 @@ def _judged(
                 told = comparable_from(points or [(begin, 0.0)], step_s)
                 judged.range_from[one.product] = max(told, judged.range_from.get(one.product, told))
             until = [point for point in points if point[0] < end + 1]
-            stands = standing(until, signal.role, unit, signal.worse, signal.limit, step_s)
+            stands = trajectory_of(until, signal.role, unit, signal.worse, signal.limit, step_s)
             if stands is not None:
                 began = replace(stands, first_at=one.points[0][0])
                 judged.standing.append((one.product, signal, began))

@@ -7,7 +7,7 @@ from typing import Final
 from tools.analysis.comparable import least_before_s
 from tools.analysis.gaps import STALE_STEPS
 from tools.analysis.shift import Shift
-from tools.analysis.standing import Standing, at_limit
+from tools.analysis.trajectory import Trajectory, at_limit
 from tools.capabilities import (
     CallContext,
     Capabilities,
@@ -132,7 +132,7 @@ def _number(products: Collection[str]) -> str:
 
 def _lasting(
     shifted: Sequence[tuple[str, Signal, Shift]],
-) -> Iterator[tuple[str, Signal, Standing]]:
+) -> Iterator[tuple[str, Signal, Trajectory]]:
     for product, signal, moved in shifted:
         is_told = signal.worse == "up" and not (signal.role == "errors" and signal.is_inferred)
         stands = at_limit(moved, signal.role, signal.unit, signal.limit) if is_told else None
@@ -229,13 +229,13 @@ def _busiest(traffic: Mapping[str, float], products: Sequence[str]) -> dict[str,
     return {clean_text(product): rounded(traffic[product], 3) for product in first}
 
 
-def _worst_first(one: tuple[str, Signal, Standing]) -> tuple[bool, float, str, str]:
+def _worst_first(one: tuple[str, Signal, Trajectory]) -> tuple[bool, float, str, str]:
     product, signal, stands = one
     return stands.limit is None, -stands.size, product, signal.name
 
 
 def _stands(
-    product: str, signal: Signal, stands: Standing, start: datetime, step_s: float
+    product: str, signal: Signal, stands: Trajectory, start: datetime, step_s: float
 ) -> MetricStanding:
     began = stands.first_at > start.timestamp() + step_s
     return MetricStanding(

@@ -17,7 +17,7 @@ from adapters.llm.first_look.calls import is_look
 from adapters.llm.first_look.lines import Lines, by_rules, lines_of
 from adapters.llm.first_look.tokens import cut_to, most_tokens_of
 from adapters.llm.messages import CompleteRequest, Message, Meta, Role, ToolResult, ToolSpec
-from adapters.llm.triage.case import Case, Seen, read_case
+from adapters.llm.triage.case import Case, SeenResult, read_case
 from adapters.llm.triage.evidence import SWEEPS
 from adapters.llm.triage.judgement import Judgement, judged
 
@@ -131,7 +131,7 @@ def _by_turns(parts: Sequence[_Part]) -> Iterator[tuple[_Part, list[str], str]]:
             del lines[:at_once]
 
 
-def _lines(message: Message, seen: Mapping[str, Seen], judgement: Judgement) -> Lines | None:
+def _lines(message: Message, seen: Mapping[str, SeenResult], judgement: Judgement) -> Lines | None:
     """None for a failed result, which names its reason, and for other messages."""
     result = message.tool_result
     assert result is not None  # noqa: S101 - as_read takes no other message

@@ -10,7 +10,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from adapters.llm.first_look.tokens import cut_to
-from adapters.llm.triage.case import Seen, instant, plain
+from adapters.llm.triage.case import SeenResult, instant, plain
 from adapters.llm.triage.cluster_facts import IllFact
 from adapters.llm.triage.deploy_facts import DEPLOYS, DeployFact
 from adapters.llm.triage.evidence import LOGS, METRICS, TRACES, LogFact, Moved, SpanFact
@@ -49,7 +49,7 @@ class Lines:
     at_once: int
 
 
-def lines_of(seen: Seen, judgement: Judgement) -> Lines | None:
+def lines_of(seen: SeenResult, judgement: Judgement) -> Lines | None:
     """None for tools outside a first look."""
     rank = _ranks(judgement)
     match seen.tool:
@@ -106,7 +106,7 @@ def _ranks(judgement: Judgement) -> Mapping[str, int]:
     return {one.product: place for place, one in enumerate(named)}
 
 
-def _head(seen: Seen) -> dict[str, JsonValue]:
+def _head(seen: SeenResult) -> dict[str, JsonValue]:
     if seen.tool == METRICS:
         head: dict[str, JsonValue] = {"range": _range(seen.text("range"))}
         if before := _clock(seen.text("baseline_from")):
@@ -130,12 +130,12 @@ def _clock(text: str) -> str:
     return f"{at:%H:%M}" if at else ""
 
 
-def _in_words(text: str, seen: Seen) -> str:
+def _in_words(text: str, seen: SeenResult) -> str:
     """Without the mark, and with texts from outside as plain words: a model may repeat them."""
     return _CODE.sub(lambda code: f'"{quoted(code[1])}"', text.removesuffix(f" [{seen.mark}]"))
 
 
-def _told(fact: Fact, seen: Seen) -> str:
+def _told(fact: Fact, seen: SeenResult) -> str:
     text = _in_words(told(Point("", 0.0, travels=False, is_weak=False, fact=fact)), seen)
     match fact:
         case Moved():
@@ -150,7 +150,7 @@ def _told(fact: Fact, seen: Seen) -> str:
             return text if len(text) <= _MOST_ILL else f"{text[:_HALF]} ... {text[-_HALF:]}"
 
 
-def _metrics(seen: Seen, judgement: Judgement, rank: Mapping[str, int]) -> Iterator[str]:
+def _metrics(seen: SeenResult, judgement: Judgement, rank: Mapping[str, int]) -> Iterator[str]:
     last = len(rank)
     moved = [one for one in judgement.facts.moved if one.score >= MOVED]
     ordered = sorted(moved, key=lambda one: (rank.get(one.product, last), -one.score))
@@ -163,7 +163,7 @@ def _metrics(seen: Seen, judgement: Judgement, rank: Mapping[str, int]) -> Itera
     yield from (_told(one, seen) for _, one in sorted(places, key=lambda each: each[0]))
 
 
-def _logs(seen: Seen, judgement: Judgement, rank: Mapping[str, int]) -> Iterator[str]:
+def _logs(seen: SeenResult, judgement: Judgement, rank: Mapping[str, int]) -> Iterator[str]:
     last = len(rank)
     facts = sorted(
         judgement.facts.logs,
@@ -178,7 +178,7 @@ def _logs(seen: Seen, judgement: Judgement, rank: Mapping[str, int]) -> Iterator
             yield _told(one, seen)
 
 
-def _traces(seen: Seen, judgement: Judgement, rank: Mapping[str, int]) -> Iterator[str]:
+def _traces(seen: SeenResult, judgement: Judgement, rank: Mapping[str, int]) -> Iterator[str]:
     last = len(rank)
     spans = sorted(
         judgement.facts.spans, key=lambda one: (rank.get(one.product, last), -one.weight)
@@ -199,23 +199,23 @@ def _traces(seen: Seen, judgement: Judgement, rank: Mapping[str, int]) -> Iterat
     yield from calls[_CALLERS_FIRST:]
 
 
-def _cluster(seen: Seen, judgement: Judgement) -> Iterator[str]:
+def _cluster(seen: SeenResult, judgement: Judgement) -> Iterator[str]:
     facts = sorted(judgement.facts.ill, key=lambda one: (one.over, one.warned))
     return (_told(one, seen) for one in facts)
 
 
-def _deploys(seen: Seen, judgement: Judgement, rank: Mapping[str, int]) -> Iterator[str]:
+def _deploys(seen: SeenResult, judgement: Judgement, rank: Mapping[str, int]) -> Iterator[str]:
     last = len(rank)
     newest = sorted(judgement.facts.deploys, key=lambda one: rank.get(one.product, last))
     return (_told(one, seen) for one in newest)
 
 
-def _errors(seen: Seen) -> Iterator[str]:
+def _errors(seen: SeenResult) -> Iterator[str]:
     rows = sorted(seen.rows("issues"), key=lambda row: row.get("new") is not True)
     return (("new: " if row.get("new") is True else "") + error_line(row) for row in rows)
 
 
-def _notes(seen: Seen, judgement: Judgement) -> Iterator[str]:
+def _notes(seen: SeenResult, judgement: Judgement) -> Iterator[str]:
     match seen.tool:
         case "core__sweep_metrics":
             moved = {one.product for one in judgement.facts.moved if one.score >= MOVED}

@@ -6,7 +6,7 @@ A file is never weighed: it measures nothing.
 from collections.abc import Iterator
 from typing import Final
 
-from adapters.llm.triage.case import Case, Seen, number_of, text_of
+from adapters.llm.triage.case import Case, SeenResult, number_of, text_of
 from adapters.llm.triage.surroundings import quoted
 
 _MOST_KINDS: Final = 5  # of error lines, of one file
@@ -19,7 +19,7 @@ def file_lines(case: Case) -> Iterator[str]:
         yield _told(seen)
 
 
-def _told(seen: Seen) -> str:
+def _told(seen: SeenResult) -> str:
     name = f"The attached file {quoted(seen.text('name'))}"
     count = int(seen.number("total_lines") or 0)
     lines = f"{count} line{'' if count == 1 else 's'}"

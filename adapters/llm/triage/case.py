@@ -17,11 +17,11 @@ from adapters.llm.stated import Stated, is_statement, stated, states_fact
 from adapters.llm.triage.intents import asks_if_fine
 from adapters.llm.triage.names import plain
 from adapters.llm.triage.outside import is_elsewhere, told_apart
-from adapters.llm.triage.question import Asked, understand
+from adapters.llm.triage.question import ParsedQuestion, understand
 from tools.attached import READ_ATTACHMENT
 from tools.output import lines_of
 
-__all__ = ["Case", "Seen", "Signals", "number_of", "plain", "read_case", "text_of"]
+__all__ = ["Case", "SeenResult", "Signals", "number_of", "plain", "read_case", "text_of"]
 
 ROLLBACK_ACTION: Final = "rollback-deploy"  # the one action that a triage proposes
 
@@ -62,7 +62,7 @@ OWN_CALL: Final = "triage-"  # how the ids of its calls begin
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenResult:
     """One tool result of this turn: `mark` is its evidence number as cited.
 
     `is_own`: triage asked for it itself, not the model that it answers after.
@@ -103,14 +103,14 @@ class Case:
     question: str
     products: tuple[str, ...]
     tools: frozenset[str]
-    seen: tuple[Seen, ...]
-    asked: Asked
+    seen: tuple[SeenResult, ...]
+    asked: ParsedQuestion
     now: datetime | None = None
     rounds: int = 0  # of tools since the question
     stated: tuple[Stated, ...] = ()  # by people, in all of the conversation
     open_proposals: tuple[tuple[str, str, str, str], ...] = ()
     decided: tuple[Decided, ...] = ()  # the same and of other channels, oldest first
-    files: tuple[Seen, ...] = ()  # what the asker attached; it measures nothing
+    files: tuple[SeenResult, ...] = ()  # what the asker attached; it measures nothing
     tables: tuple[tuple[str, str], ...] = ()  # `adapters.llm.messages.Meta.tables`
     actions: tuple[str, ...] = ()  # that the operators declared, by name
     on_call: str = ""  # as the note beside the question says it
@@ -133,10 +133,10 @@ class Case:
         end = self.asked.end
         return end is not None and self.now is not None and self.now - end > _STILL_NOW
 
-    def of(self, tool: str) -> Seen | None:
+    def of(self, tool: str) -> SeenResult | None:
         return next((s for s in reversed(self.seen) if s.tool == tool and s.ok), None)
 
-    def all_of(self, tool: str) -> Sequence[Seen]:
+    def all_of(self, tool: str) -> Sequence[SeenResult]:
         return [s for s in self.seen if s.tool == tool and s.ok]
 
     def called(self, tool: str, arguments: Mapping[str, JsonValue] | None = None) -> bool:
@@ -209,7 +209,7 @@ def read_case(request: CompleteRequest) -> Case:
     )
 
 
-def _of_what_was_done(asked: Asked, decided: Sequence[Decided]) -> Asked:
+def _of_what_was_done(asked: ParsedQuestion, decided: Sequence[Decided]) -> ParsedQuestion:
     done = next((one for one in reversed(decided) if one.went_out), None)
     if not asked.asks_helped or asked.subject or asked.stranger or done is None:
         return asked
@@ -217,7 +217,7 @@ def _of_what_was_done(asked: Asked, decided: Sequence[Decided]) -> Asked:
     return replace(asked, subject=done.product, assumed=(*asked.assumed, words))
 
 
-def _of_its_kind(asked: Asked, question: str, answered: str, meta: Meta) -> Asked:
+def _of_its_kind(asked: ParsedQuestion, question: str, answered: str, meta: Meta) -> ParsedQuestion:
     kinds = set(_KIND_OF_PRODUCT.findall(question.lower()))
     if not kinds or any(name.lower() in question.lower() for name in meta.products):
         return asked
@@ -251,7 +251,7 @@ def _culprit(answered: str, products: Sequence[str]) -> str:
     return named[0] if len(named) == 1 else ""
 
 
-def _of_culprit(asked: Asked, question: str) -> bool:
+def _of_culprit(asked: ParsedQuestion, question: str) -> bool:
     """Whether it is about the failing product, rather than the previous subject."""
     return asked.topic == "pods" or (asked.topic == "logs" and bool(_WHAT_FAILS.search(question)))
 
@@ -266,8 +266,13 @@ def _is_later(asking: str, before: Sequence[Message]) -> bool:
 
 
 def _continued(
-    asked: Asked, question: str, earlier: Sequence[Message], meta: Meta, zone: str, culprit: str
-) -> Asked:
+    asked: ParsedQuestion,
+    question: str,
+    earlier: Sequence[Message],
+    meta: Meta,
+    zone: str,
+    culprit: str,
+) -> ParsedQuestion:
     """A question without a product continues with the previous question's product.
 
     A question about the incident continues with the incident's product, not with one mentioned
@@ -305,7 +310,9 @@ def _continued(
     return asked
 
 
-def _of_incident(asked: Asked, question: str, newest: Sequence[Asked]) -> Asked:
+def _of_incident(
+    asked: ParsedQuestion, question: str, newest: Sequence[ParsedQuestion]
+) -> ParsedQuestion:
     """Whether the product that the thread is about is fine, is whether the incident is over."""
     about = (one.subject for one in newest if one.topic == "cause" and one.part != "state")
     is_same = asked.subject == next((one for one in about if one), "")
@@ -320,7 +327,7 @@ def _asking(earlier: Sequence[Message], question: str) -> str:
     return next((text for text in said if not is_statement(text)), question)
 
 
-def _results(messages: Sequence[Message]) -> Iterator[Seen]:
+def _results(messages: Sequence[Message]) -> Iterator[SeenResult]:
     calls = {c.id: c for m in messages for c in m.tool_calls}
     for message in messages:
         answer = message.tool_result
@@ -330,7 +337,7 @@ def _results(messages: Sequence[Message]) -> Iterator[Seen]:
         body = _object(answer.content)
         result = body.get("result", body)
         tool, further = _FORMERLY.get(answer.name, (answer.name, {}))
-        yield Seen(
+        yield SeenResult(
             mark=str(body.get("evidence", "")),
             tool=tool,
             arguments={**_object(call.arguments), **further} if call else {},

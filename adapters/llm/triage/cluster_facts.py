@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from adapters.llm.triage.case import Seen, text_of
+from adapters.llm.triage.case import SeenResult, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class DatastoreFact:
     mark: str
 
 
-def ill_facts(seen: Seen, name: Callable[[str], str]) -> Iterator[IllFact]:
+def ill_facts(seen: SeenResult, name: Callable[[str], str]) -> Iterator[IllFact]:
     """Unhealthy objects and Kubernetes warnings, products named by `name`."""
     for row in seen.rows("ill"):
         yield IllFact(
@@ -63,7 +63,7 @@ def ill_facts(seen: Seen, name: Callable[[str], str]) -> Iterator[IllFact]:
         )
 
 
-def datastore_facts(seen: Seen, name: Callable[[str], str]) -> Iterator[DatastoreFact]:
+def datastore_facts(seen: SeenResult, name: Callable[[str], str]) -> Iterator[DatastoreFact]:
     """The products that store or queue data, named by `name`."""
     for row in seen.rows("datastores"):
         yield DatastoreFact(

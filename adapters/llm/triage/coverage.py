@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from adapters.llm.triage.case import Case, Seen, plain
+from adapters.llm.triage.case import Case, SeenResult, plain
 from adapters.llm.triage.deploy_facts import DEPLOYS, unread_deploys
 from adapters.llm.triage.evidence import CLUSTER, LOGS, METRICS, SWEEPS, TRACES, swept
 from adapters.llm.triage.surroundings import ERRORS, quoted
@@ -72,13 +72,13 @@ def looked_at(case: Case) -> Iterator[str]:
         yield f"errors of {', '.join(map(plain, tracked.texts('projects')[:3]))}"
 
 
-def _at_this_time(metrics: Seen, whom: Sequence[str]) -> str:
+def _at_this_time(metrics: SeenResult, whom: Sequence[str]) -> str:
     daily = metrics.mapping("time_of_day")
     found = [f"{plain(one)} {daily[one]}" for one in whom if isinstance(daily.get(one), str)]
     return f", normal for this time of day: {', '.join(found)}" if found else ""
 
 
-def _unread(metrics: Seen) -> str:
+def _unread(metrics: SeenResult) -> str:
     """That series exist which the sweep did not read; empty where it read them all."""
     number = round(metrics.number("unread") or 0)
     return f", {number} further series not read" if number > 0 else ""
@@ -151,7 +151,7 @@ def _blind(case: Case) -> Iterator[str]:
             yield "traces: no earlier traces to compare with"
 
 
-def _blind_in_metrics(case: Case, metrics: Seen) -> Iterator[str]:
+def _blind_in_metrics(case: Case, metrics: SeenResult) -> Iterator[str]:
     subject = case.subject
     whom = (subject,) if case.names_subject else case.products
     yield from islice(samples_missing(metrics, whom, case.now), _MOST_LACKING)
@@ -171,7 +171,7 @@ def _blind_in_metrics(case: Case, metrics: Seen) -> Iterator[str]:
         yield "metrics: more series changed than are listed"
 
 
-def _shows_failures(case: Case, metrics: Seen) -> bool:
+def _shows_failures(case: Case, metrics: SeenResult) -> bool:
     logs = swept(case, LOGS)
     lines = logs.mapping("lines").values() if logs else ()
     return "errors" in roles_within(metrics, case.subject) | _moved(metrics, case.subject) or any(
@@ -179,7 +179,7 @@ def _shows_failures(case: Case, metrics: Seen) -> bool:
     )
 
 
-def errors_against_hour(logs: Seen) -> bool:
+def errors_against_hour(logs: SeenResult) -> bool:
     """Whether there are errors now that were not compared with a day."""
     some = any(map(_some_now, logs.mapping("errors").values()))
     return some and not logs.arguments.get("against_day")
@@ -189,34 +189,34 @@ def _some_now(pair: JsonValue) -> bool:
     return str(pair).rpartition("/")[2] not in {"", "0"}
 
 
-def _shows_any(products: Collection[str], metrics: Seen) -> bool:
+def _shows_any(products: Collection[str], metrics: SeenResult) -> bool:
     return any(
         (roles_within(metrics, one) | _moved(metrics, one)) & _OF_REQUESTS for one in products
     )
 
 
-def _shows_latency(products: Collection[str], metrics: Seen) -> bool:
+def _shows_latency(products: Collection[str], metrics: SeenResult) -> bool:
     """Whether a latency of these was compared: who complains of slowness means one of them."""
     return any("latency" in roles_within(metrics, one) | _moved(metrics, one) for one in products)
 
 
-def _unchecked(metrics: Seen, product: str) -> frozenset[str]:
+def _unchecked(metrics: SeenResult, product: str) -> frozenset[str]:
     roles = metrics.mapping("unchecked").get(product)
     return frozenset(roles.split() if isinstance(roles, str) else ())
 
 
-def roles_within(metrics: Seen, product: str) -> frozenset[str]:
+def roles_within(metrics: SeenResult, product: str) -> frozenset[str]:
     """The roles of its figures that were compared and are as usual."""
     roles = metrics.mapping("within").get(product)
     return frozenset(roles.split() if isinstance(roles, str) else ())
 
 
-def _moved(metrics: Seen, product: str) -> frozenset[str]:
+def _moved(metrics: SeenResult, product: str) -> frozenset[str]:
     rows = (row for row in metrics.rows("shifts") if row.get("product") == product)
     return frozenset(str(row.get("role")) for row in rows)
 
 
-def _blind_metrics(case: Case, metrics: Seen, subject: str) -> Iterator[str]:
+def _blind_metrics(case: Case, metrics: SeenResult, subject: str) -> Iterator[str]:
     known, moved = roles_within(metrics, subject), _moved(metrics, subject)
     told = metrics.mapping("too_short").get(subject)
     short = frozenset(told.split() if isinstance(told, str) else ())
@@ -237,7 +237,7 @@ def _blind_metrics(case: Case, metrics: Seen, subject: str) -> Iterator[str]:
         yield f"{plain(subject)}: its {', '.join(sorted(unchecked))} could not be compared"
 
 
-def _blind_to_all(metrics: Seen, now: datetime | None) -> Iterator[str]:
+def _blind_to_all(metrics: SeenResult, now: datetime | None) -> Iterator[str]:
     """A question and a channel without products: never an all-clear."""
     short, within = metrics.mapping("too_short"), metrics.mapping("within")
     if bare := [one for one in short if one not in within]:
@@ -247,7 +247,7 @@ def _blind_to_all(metrics: Seen, now: datetime | None) -> Iterator[str]:
     yield "no products are set for this channel, so coverage is unknown"
 
 
-def _blind_to_others(others: Sequence[str], metrics: Seen) -> Iterator[str]:
+def _blind_to_others(others: Sequence[str], metrics: SeenResult) -> Iterator[str]:
     known = {one: roles_within(metrics, one) | _moved(metrics, one) for one in others}
     bare = [one for one in others if not known[one]]
     short = [one for one in bare if one in metrics.mapping("too_short")]

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from adapters.llm.triage.case import Case, Seen, instant, plain
+from adapters.llm.triage.case import Case, SeenResult, instant, plain
 from tools.core.get_recent_deploys import UNREAD
 
 DEPLOYS: Final = "core__get_recent_deploys"
@@ -24,7 +24,7 @@ class DeployFact:
     version: str
     previous: str
     at: datetime
-    seen: Seen
+    seen: SeenResult
 
 
 def deploys(case: Case) -> Sequence[DeployFact]:
@@ -43,7 +43,7 @@ def deploys(case: Case) -> Sequence[DeployFact]:
     return sorted(facts, key=lambda d: d.at, reverse=True)
 
 
-def unread_deploys(seen: Seen) -> Sequence[str]:
+def unread_deploys(seen: SeenResult) -> Sequence[str]:
     """What the tool says of sources that it could not read."""
     return [note for note in seen.texts("notes") if note.startswith(UNREAD)]
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from adapters.llm.triage.case import Case, Seen, instant, number_of, plain, text_of
+from adapters.llm.triage.case import Case, SeenResult, instant, number_of, plain, text_of
 from adapters.llm.triage.cluster_facts import DatastoreFact, IllFact, datastore_facts, ill_facts
 from adapters.llm.triage.deploy_facts import DeployFact, deploys
 from adapters.llm.triage.explained import called_of, part_of, seen_by
@@ -227,7 +227,7 @@ def facts_of(case: Case) -> Facts:
     )
 
 
-def swept(case: Case, tool: str) -> Seen | None:
+def swept(case: Case, tool: str) -> SeenResult | None:
     """The newest look at all products; one at a single product's lines, or some kinds, does not
     count.
     """
@@ -251,7 +251,7 @@ class _Names:
         return text if text in self._known else plain(text)
 
 
-def _moved(row: Mapping[str, JsonValue], seen: Seen, name: _Names, *, is_past: bool) -> Moved:
+def _moved(row: Mapping[str, JsonValue], seen: SeenResult, name: _Names, *, is_past: bool) -> Moved:
     worst = number_of(row, "worst") or 0.0
     return Moved(
         product=name.of(text_of(row, "product")),
@@ -295,7 +295,7 @@ def _count_of(row: Mapping[str, JsonValue], name: str) -> float | None:
     return None if number is None or number < 0 else number
 
 
-def _standings(seen: Seen, subject: str, asked: str, name: _Names) -> Iterator[StandingFact]:
+def _standings(seen: SeenResult, subject: str, asked: str, name: _Names) -> Iterator[StandingFact]:
     """Standing problems of any product; mere trends only if the subject has no baseline.
 
     Failures at a constant level count only for the product that the question names.
@@ -309,7 +309,7 @@ def _standings(seen: Seen, subject: str, asked: str, name: _Names) -> Iterator[S
             yield replace(fact, is_alone=fact.role != "other" or unnamed[fact.product] < 2)
 
 
-def _standing(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> StandingFact:
+def _standing(row: Mapping[str, JsonValue], seen: SeenResult, name: _Names) -> StandingFact:
     product, role = text_of(row, "product"), text_of(row, "role")
     return StandingFact(
         product=name.of(product),
@@ -328,7 +328,7 @@ def _standing(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> Standin
     )
 
 
-def _log(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> LogFact:
+def _log(row: Mapping[str, JsonValue], seen: SeenResult, name: _Names) -> LogFact:
     names = row.get("names")
     return LogFact(
         product=name.of(text_of(row, "product")),
@@ -346,7 +346,7 @@ def _log(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> LogFact:
     )
 
 
-def _span(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> SpanFact:
+def _span(row: Mapping[str, JsonValue], seen: SeenResult, name: _Names) -> SpanFact:
     return SpanFact(
         product=name.of(text_of(row, "product")),
         what=text_of(row, "what"),
@@ -361,13 +361,13 @@ def _span(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> SpanFact:
     )
 
 
-def _with_role(seen: Seen, role: str) -> Iterator[str]:
+def _with_role(seen: SeenResult, role: str) -> Iterator[str]:
     for product, roles in seen.mapping("within").items():
         if isinstance(roles, str) and role in roles.split():
             yield product
 
 
-def _more_errors(seen: Seen, name: _Names) -> Mapping[str, float]:
+def _more_errors(seen: SeenResult, name: _Names) -> Mapping[str, float]:
     lines, errors = seen.mapping("lines"), seen.mapping("errors")
     more: dict[str, float] = {}
     for product in errors:
@@ -378,7 +378,7 @@ def _more_errors(seen: Seen, name: _Names) -> Mapping[str, float]:
     return more
 
 
-def _without_earlier(seen: Seen, name: _Names) -> Iterator[str]:
+def _without_earlier(seen: SeenResult, name: _Names) -> Iterator[str]:
     for product, pair in seen.mapping("lines").items():
         if not _pair(pair)[0]:
             yield name.of(product)
@@ -390,7 +390,7 @@ def _pair(text: JsonValue) -> tuple[float, float]:
     return (float(first), float(second)) if all(numbers) else (0.0, 0.0)
 
 
-def _calls(seen: Seen, name: _Names) -> Iterator[tuple[str, str]]:
+def _calls(seen: SeenResult, name: _Names) -> Iterator[tuple[str, str]]:
     for line in seen.texts("calls"):
         caller, arrow, callee = line.partition(" > ")
         if arrow:

@@ -32,7 +32,7 @@ _PARTS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Meant:
+class _HypothesisTarget:
     products: Sequence[str]
     kinds: str
 
@@ -86,11 +86,11 @@ def _no_deploys(case: Case) -> str:
     return ""
 
 
-def _meant(thought: str, products: Sequence[str]) -> _Meant | None:
+def _meant(thought: str, products: Sequence[str]) -> _HypothesisTarget | None:
     if thought in products:
-        return _Meant((thought,), "(?!)")
+        return _HypothesisTarget((thought,), "(?!)")
     for words, (names, kinds) in _PARTS.items():
         if re.search(rf"\b(?:{words})s?\b", thought.lower()):
             called = [p for p in products if re.search(rf"(?:^|[-_.])(?:{names})\d*(?:$|[-_.])", p)]
-            return _Meant(called, kinds) if called or kinds != "-" else None
+            return _HypothesisTarget(called, kinds) if called or kinds != "-" else None
     return None

@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from adapters.llm.triage.case import Case, Seen, instant, plain, text_of
+from adapters.llm.triage.case import Case, SeenResult, instant, plain, text_of
 from adapters.llm.triage.cluster_findings import in_full
 from adapters.llm.triage.deploy_facts import DEPLOYS, DeployFact, deploys, unread_deploys
 from adapters.llm.triage.evidence import CLUSTER, GET_LOGS
@@ -103,7 +103,7 @@ def log_lines(case: Case) -> Iterator[str]:
         yield "Older lines are under Evidence."
 
 
-def _between(case: Case, seen: Seen) -> str:
+def _between(case: Case, seen: SeenResult) -> str:
     begin = instant(seen.text("range").partition("/")[0])
     return f" since {clock(begin, case.now)}" if begin else ""
 
@@ -143,7 +143,7 @@ def _asked_for(case: Case) -> Sequence[DeployFact]:
     return own or found
 
 
-def _deployed(found: Sequence[DeployFact], seen: Seen, *, named: bool) -> Iterator[str]:
+def _deployed(found: Sequence[DeployFact], seen: SeenResult, *, named: bool) -> Iterator[str]:
     rows = {str(row.get("ts")): row for row in seen.rows("deploys")}
     commits = {at: plain(str(row.get("commit") or "")) for at, row in rows.items()}
     actors = {at: quoted(str(row.get("actor") or "")) for at, row in rows.items()}
@@ -213,7 +213,7 @@ def pod_lines(case: Case) -> Iterator[str]:
         yield f"{len(ill) - MOST_LINES} more are behind Evidence."
 
 
-def _event_lines(case: Case, cluster: Seen, subject: str) -> Iterator[str]:
+def _event_lines(case: Case, cluster: SeenResult, subject: str) -> Iterator[str]:
     rows = [row for row in cluster.rows("warnings") if not subject or row.get("product") == subject]
     of = f" of {plain(subject)}" if subject else ""
     if not rows:
@@ -279,6 +279,6 @@ def runbook_lines(case: Case) -> Iterator[str]:
     yield "\n".join(f"- also: {quoted(text_of(row, 'title'))}" for row in rows[1:MOST_LINES])
 
 
-def marks(found: Sequence[Seen]) -> str:
+def marks(found: Sequence[SeenResult]) -> str:
     """The numbers that an answer cites them by, a dozen at most."""
     return " ".join(f"[{s.mark}]" for s in found[:_MOST_MARKS] if s.mark)

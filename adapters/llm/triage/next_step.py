@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from adapters.llm.decided import Decided
-from adapters.llm.triage.case import Case, Seen, Signals, plain
+from adapters.llm.triage.case import Case, SeenResult, Signals, plain
 from adapters.llm.triage.done import decision_told
 from adapters.llm.triage.evidence import PROPOSE
 from adapters.llm.triage.judgement import Judgement
@@ -58,7 +58,7 @@ def next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
     return f"Next: investigate {product} manually, starting with the evidence above."
 
 
-def _proposed(proposed: Seen, judgement: Judgement) -> str:
+def _proposed(proposed: SeenResult, judgement: Judgement) -> str:
     top = judgement.suspects[0]
     product = plain(top.product)
     if proposed.ok:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from adapters.llm.triage.case import Case, Seen, plain
+from adapters.llm.triage.case import Case, SeenResult, plain
 from adapters.llm.triage.evidence import PROPOSE
 from adapters.llm.triage.spelling import spelled_out
 from adapters.llm.triage.surroundings import Wish
@@ -68,7 +68,7 @@ def order_lines(case: Case) -> Iterator[str]:
         yield _raised(what, proposed)
 
 
-def _raised(what: str, proposed: Seen) -> str:
+def _raised(what: str, proposed: SeenResult) -> str:
     if proposed.result.get("awaits_confirmation") is False:
         return (
             f"**I would propose {what}, but a card can only be confirmed in a channel.** Ask there."
@@ -115,7 +115,7 @@ def open_card(case: Case, action: str, product: str) -> bool:
     return any((one, of) == (action, product) for _, one, of, _ in case.open_proposals)
 
 
-def refusal(proposed: Seen) -> str:
+def refusal(proposed: SeenResult) -> str:
     """The first clause of the refusal, as plain words; clock times stay."""
     if proposed.text("error") == ToolErrorCode.TOOL_TIMEOUT:
         return "it could not be stored in time"

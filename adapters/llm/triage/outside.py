@@ -10,7 +10,7 @@ from typing import Final
 
 from adapters.llm.messages import Meta
 from adapters.llm.triage.names import plain
-from adapters.llm.triage.question import Asked
+from adapters.llm.triage.question import ParsedQuestion
 
 # What people call a part of their system; no product has to be called so to be asked about.
 _PART: Final = re.compile(
@@ -28,7 +28,7 @@ def is_elsewhere(name: str, meta: Meta) -> bool:
     return bool(name) and name.lower() in {each.lower() for each in meta.elsewhere}
 
 
-def told_apart(asked: Asked, question: str, meta: Meta) -> Asked:
+def told_apart(asked: ParsedQuestion, question: str, meta: Meta) -> ParsedQuestion:
     """The same where no stranger is named or the channel has no list of its own.
 
     Else the stranger is the subject where all may be read; it is said and nothing looked at where it is
@@ -62,7 +62,7 @@ def told_apart(asked: Asked, question: str, meta: Meta) -> Asked:
     return replace(asked, apart=f"{own}, so this answer covers those.", left_out=left_out)
 
 
-def _is_all(asked: Asked, question: str, meta: Meta) -> bool:
+def _is_all(asked: ParsedQuestion, question: str, meta: Meta) -> bool:
     """Whether that is the whole answer: findings of other products would mislead.
 
     Deploys name their products; log lines do not.

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from adapters.llm.triage.about import asked_first
-from adapters.llm.triage.case import Case, Seen, instant, plain, text_of
+from adapters.llm.triage.case import Case, SeenResult, instant, plain, text_of
 from adapters.llm.triage.evidence import METRICS, LogFact, Moved
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.period import period
@@ -51,7 +51,7 @@ def came_later(case: Case, top: Suspicion) -> str:
 
 
 def _then(
-    case: Case, judgement: Judgement, metrics: Seen, product: str, at: datetime
+    case: Case, judgement: Judgement, metrics: SeenResult, product: str, at: datetime
 ) -> tuple[str, str] | None:
     points = [
         point
@@ -101,7 +101,7 @@ def _onset(point: Point) -> datetime | None:
     return point.fact.since if isinstance(point.fact, Moved | LogFact) else None
 
 
-def _lacking(metrics: Seen, product: str, at: datetime) -> Iterator[str]:
+def _lacking(metrics: SeenResult, product: str, at: datetime) -> Iterator[str]:
     for row in metrics.rows("gaps"):
         since, until = instant(text_of(row, "since")), instant(text_of(row, "until"))
         if text_of(row, "product") != product or row.get("is_down") is True or since is None:

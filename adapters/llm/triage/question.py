@@ -116,7 +116,7 @@ _ALIKE: Final = 0.84
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ParsedQuestion:
     """A parsed question. `subject` is empty if it names no product. `start` and `end` None: the
     usual window.
 
@@ -165,14 +165,14 @@ def understand(
     elsewhere: Sequence[str] = (),
     *,
     later: bool = False,
-) -> Asked:
+) -> ParsedQuestion:
     """Read a question. Times are of that zone, and in the past of `now`; without it none is read.
 
     A product of other channels is known by its whole name only. `later`: the thread asked before.
     """
     found = intents(text, (*products, *elsewhere), later=later)
     if found and found[0].topic in _ASKS_NOTHING:
-        return Asked("", found[0].topic, "", None, None, is_exact=False, assumed=())
+        return ParsedQuestion("", found[0].topic, "", None, None, is_exact=False, assumed=())
     lowered = text.lower()
     subject, about, thought, stranger, found = _named_in(text, found, products, elsewhere)
     slow, failing = _SLOW.search(text), _ERRORS.search(text)
@@ -184,7 +184,7 @@ def understand(
     when = window_in(lowered, now.astimezone(UTC), zone, longest, shortest) if now else None
     told = (subject, stranger, thought, slow, failing, when, of_cluster)
     intent = _intended(text, found, told, products, later=later, wants_undone=wants_undone)
-    return Asked(
+    return ParsedQuestion(
         subject=subject,
         topic=intent.topic,
         symptom="latency" if slow and not failing else "errors" if failing and not slow else "",

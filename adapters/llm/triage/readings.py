@@ -8,7 +8,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from adapters.llm.triage.beyond import can_ask
-from adapters.llm.triage.case import Case, Seen, number_of, plain, text_of
+from adapters.llm.triage.case import Case, SeenResult, number_of, plain, text_of
 from adapters.llm.triage.figures import figure, in_words
 from adapters.llm.triage.period import period
 from adapters.llm.triage.spelling import spelled_out
@@ -115,13 +115,13 @@ def _until_now(case: Case) -> str:
     return f" since {start:%Y-%m-%d %H:%M} UTC" if start else ", last half hour"
 
 
-def _found(case: Case, role: str, product: str) -> Seen | None:
+def _found(case: Case, role: str, product: str) -> SeenResult | None:
     asked = {"role": role, "product": product}
     found = [s for s in case.seen if s.tool == FIND and asked.items() <= s.arguments.items()]
     return found[-1] if found else None
 
 
-def _best(case: Case, seen: Seen) -> str:
+def _best(case: Case, seen: SeenResult) -> str:
     names = [text_of(row, "name") for row in seen.rows("found")]
     wanted = _QUANTILE.search(case.question.lower())
     fitting = [name for name in names if wanted and wanted[1] in name]
@@ -155,7 +155,7 @@ def _line(case: Case, role: str) -> str:
     return f"{words} {told} [{read.mark}]{_then(case, reads)}"
 
 
-def _then(case: Case, reads: Sequence[Seen]) -> str:
+def _then(case: Case, reads: Sequence[SeenResult]) -> str:
     """What it was in the time that now is compared with; empty where nothing is compared."""
     windows = compared_times(case)
     if not windows:
@@ -172,13 +172,13 @@ def _then(case: Case, reads: Sequence[Seen]) -> str:
     )
 
 
-def _is_of(seen: Seen, product: str, name: str) -> bool:
+def _is_of(seen: SeenResult, product: str, name: str) -> bool:
     arguments = seen.arguments
     is_read = seen.tool == READ and arguments.get("product") == product
     return is_read and arguments.get("metric_name") == name
 
 
-def _range_of(read: Seen) -> str:
+def _range_of(read: SeenResult) -> str:
     rows = [row for row in read.rows("series") or [read.result] if _newest(row) is not None]
     lows = [low for row in rows if (low := _stat(row, "min")) is not None]
     highs = [high for row in rows if (high := _stat(row, "max")) is not None]
@@ -188,7 +188,7 @@ def _range_of(read: Seen) -> str:
     return f"between {lowest} and {highest}" if lowest != highest else lowest
 
 
-def _values(case: Case, read: Seen) -> str:
+def _values(case: Case, read: SeenResult) -> str:
     unit = read.text("unit")
     several = read.rows("series") or [read.result]
     rows = [row for row in several if _newest(row) is not None]

@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from adapters.llm.triage.case import Case, Seen, instant, number_of, plain
+from adapters.llm.triage.case import Case, SeenResult, instant, number_of, plain
 from adapters.llm.triage.weigh import Suspicion
 
 HISTORY = "core__get_incident_history"
@@ -70,7 +70,7 @@ def errors_of(product: str, window: str) -> Mapping[str, JsonValue]:
     return {"product": product, "time_range": window, "limit": _MOST_ISSUES}
 
 
-def new_errors(seen: Seen) -> Sequence[Mapping[str, JsonValue]]:
+def new_errors(seen: SeenResult) -> Sequence[Mapping[str, JsonValue]]:
     """Issues with their first event ever in the range asked about."""
     return [row for row in seen.rows("issues") if row.get("new") is True]
 
@@ -87,7 +87,7 @@ def around(case: Case) -> Iterator[str]:
             yield from told(seen)
 
 
-def _pods(seen: Seen) -> Iterator[str]:
+def _pods(seen: SeenResult) -> Iterator[str]:
     columns, rows = seen.result.get("columns"), seen.result.get("rows")
     if not isinstance(columns, list) or not isinstance(rows, list) or "Status" not in columns:
         return
@@ -117,7 +117,7 @@ def _not_ready(columns: Sequence[JsonValue], rows: Sequence[JsonValue]) -> int:
     return sum(ready != of for ready, slash, of in counts if slash)
 
 
-def _warnings(seen: Seen) -> Iterator[str]:
+def _warnings(seen: SeenResult) -> Iterator[str]:
     product = plain(str(seen.arguments.get("name", "")))
     rows = [row for row in seen.rows("events") if str(row.get("type", "")) != "Normal"]
     reasons = dict.fromkeys(plain(str(row.get("reason", ""))) for row in rows)
@@ -126,7 +126,7 @@ def _warnings(seen: Seen) -> Iterator[str]:
         yield f"Kubernetes warns of {product}: {names} [{seen.mark}]"
 
 
-def _workflow(seen: Seen) -> Iterator[str]:
+def _workflow(seen: SeenResult) -> Iterator[str]:
     rows = seen.rows("workflows")
     failed = next((row for row in rows if row.get("status") == "failed"), None)
     newest = failed or (rows[0] if rows else None)
@@ -151,7 +151,7 @@ def error_line(row: Mapping[str, JsonValue]) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _new_error(seen: Seen) -> Iterator[str]:
+def _new_error(seen: SeenResult) -> Iterator[str]:
     new = new_errors(seen)
     for row in new[:1]:
         product = plain(str(seen.arguments.get("product", "")))
@@ -159,7 +159,7 @@ def _new_error(seen: Seen) -> Iterator[str]:
         yield f"a new error of {product}: {error_line(row)}{others} [{seen.mark}]"
 
 
-def _depends(seen: Seen) -> Iterator[str]:
+def _depends(seen: SeenResult) -> Iterator[str]:
     uses = [
         f"{plain(str(row.get('name', '')))} ({plain(str(row.get('type') or 'resource'))})"
         for row in seen.rows("resources")
@@ -169,12 +169,12 @@ def _depends(seen: Seen) -> Iterator[str]:
         yield f"on the platform {product} uses {', '.join(uses[:_MOST_NAMES])} [{seen.mark}]"
 
 
-def _seen_before(seen: Seen) -> Iterator[str]:
+def _seen_before(seen: SeenResult) -> Iterator[str]:
     for line in islice(seen_before(seen, _FEW_WORDS), 1):
         yield f"seen before, {line}"
 
 
-def seen_before(seen: Seen, most: int = _MOST_TOLD) -> Iterator[str]:
+def seen_before(seen: SeenResult, most: int = _MOST_TOLD) -> Iterator[str]:
     """Past incidents, without earlier answers of Kortex: those are not incidents."""
     others = [row for row in seen.rows("incidents") if not str(row.get("id")).startswith(_OWN)]
     for row in others:
@@ -186,7 +186,7 @@ def seen_before(seen: Seen, most: int = _MOST_TOLD) -> Iterator[str]:
         yield f'{when}"{title}"{then} [{seen.mark}]'
 
 
-def _written(seen: Seen) -> Iterator[str]:
+def _written(seen: SeenResult) -> Iterator[str]:
     for row in seen.rows("patterns")[:1]:
         section = quoted(str(row.get("section") or ""))
         where = f", section {section}" if section else ""
@@ -194,7 +194,7 @@ def _written(seen: Seen) -> Iterator[str]:
 
 
 # What helps most comes first: few lines are read.
-_TOLD: Final[Sequence[tuple[str, Callable[[Seen], Iterator[str]]]]] = (
+_TOLD: Final[Sequence[tuple[str, Callable[[SeenResult], Iterator[str]]]]] = (
     (ERRORS, _new_error),
     (EVENTS, _warnings),
     (HISTORY, _seen_before),

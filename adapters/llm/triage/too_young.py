@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from adapters.llm.triage.case import Seen, instant, text_of
+from adapters.llm.triage.case import SeenResult, instant, text_of
 from adapters.llm.triage.telling import clock
 from tools.analysis.comparable import least_age_s
 
@@ -15,7 +15,7 @@ _WORTH_ASKING: Final = timedelta(minutes=5)  # a shorter range holds too few sam
 
 
 def too_young(
-    metrics: Seen,
+    metrics: SeenResult,
     product: str,
     now: datetime | None,
     roles: Sequence[str] = (),
@@ -34,7 +34,7 @@ def too_young(
     return f"not enough history to compare{what}{takes}{again}"
 
 
-def _minutes(metrics: Seen) -> int:
+def _minutes(metrics: SeenResult) -> int:
     """The age that data needs for the range that was looked at; 0 when the sweep does not say."""
     before_s = metrics.number("least_before_s") or 0.0
     begin, _, end = metrics.text("range").partition("/")
@@ -44,7 +44,7 @@ def _minutes(metrics: Seen) -> int:
     return round(least_age_s((last - first).total_seconds(), before_s) / 60)
 
 
-def _again(metrics: Seen, product: str, now: datetime | None, *, is_usual: bool) -> str:
+def _again(metrics: SeenResult, product: str, now: datetime | None, *, is_usual: bool) -> str:
     row: JsonValue = metrics.mapping("comparable").get(product)
     told = row if isinstance(row, dict) else {}
     begin, again = instant(text_of(told, "range_from")), instant(text_of(told, "asked_at"))

@@ -5,12 +5,12 @@ from datetime import datetime
 
 from pydantic import JsonValue
 
-from adapters.llm.triage.case import Seen, instant, plain, text_of
+from adapters.llm.triage.case import SeenResult, instant, plain, text_of
 from adapters.llm.triage.telling import clock
 
 
 def samples_missing(
-    metrics: Seen, products: Collection[str], now: datetime | None, *, goes_on: bool = False
+    metrics: SeenResult, products: Collection[str], now: datetime | None, *, goes_on: bool = False
 ) -> Iterator[str]:
     """One text per product, or for all if none are named; with `goes_on` only current gaps.
 
@@ -27,7 +27,7 @@ def samples_missing(
             yield f"{plain(product)}: {words} [{metrics.mark}]"
 
 
-def ended_roles(metrics: Seen, product: str) -> frozenset[str]:
+def ended_roles(metrics: SeenResult, product: str) -> frozenset[str]:
     """The roles of its figures that have no newer samples."""
     rows = (row for row in metrics.rows("gaps") if text_of(row, "product") == product)
     return frozenset(

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from adapters.llm.triage.case import Seen, instant, number_of, plain, text_of
+from adapters.llm.triage.case import SeenResult, instant, number_of, plain, text_of
 from adapters.llm.triage.explained import part_of
 
 _DOWN: Final = 60.0  # points of a target that is not reached
@@ -59,7 +59,7 @@ class RecordFact:
     mark: str
 
 
-def gone_facts(metrics: Seen) -> Iterator[GoneFact]:
+def gone_facts(metrics: SeenResult) -> Iterator[GoneFact]:
     rows = metrics.rows("disappeared")
     ended = {text_of(row, "product") for row in rows if _is_whole_end(row)}
     known = metrics.mapping("within").keys() | ended
@@ -85,7 +85,7 @@ def _is_whole_end(row: Mapping[str, JsonValue]) -> bool:
     return text_of(row, "how") == "ended" and not text_of(row, "only_at")
 
 
-def record_facts(metrics: Seen) -> Iterator[RecordFact]:
+def record_facts(metrics: SeenResult) -> Iterator[RecordFact]:
     for row in metrics.rows("records"):
         yield RecordFact(
             product=plain(text_of(row, "product")),

@@ -57,7 +57,7 @@ _BARE_NAME: Final = re.compile(r"[a-zA-Z_:][\w:]*")
 
 
 @dataclass(slots=True)
-class Taken:
+class CapturedRows:
     """Rows of one file, and what of it was not read."""
 
     rows: list[Row] = field(default_factory=list)
@@ -82,9 +82,9 @@ class Taken:
 
 async def take_metrics(
     metrics: Metrics, products: Sequence[str], interval: Interval, step_s: float
-) -> Taken:
+) -> CapturedRows:
     """Every series of these products as the backend has it: counters count, nothing is rated."""
-    taken = Taken()
+    taken = CapturedRows()
     found = await asked(lambda: metrics.discover(products, interval), "metrics", taken)
     if found is None:
         return taken
@@ -116,7 +116,7 @@ def _by_meaning(found: Discovered) -> list[Metric]:
 
 
 async def _series(
-    metrics: Metrics, metric: Metric, interval: Interval, step_s: float, taken: Taken
+    metrics: Metrics, metric: Metric, interval: Interval, step_s: float, taken: CapturedRows
 ) -> Sequence[Series]:
     """All products in one question; where the backend refuses that, one by one."""
     together = list(_selectors(metric, metric.places))
@@ -169,9 +169,9 @@ def series_row(metric: Metric, one: Series) -> Row | None:
     return {"name": metric.name, "labels": dict(one.labels), "unit": metric.unit, "points": points}
 
 
-async def take_logs(logs: Logs, products: Sequence[str], interval: Interval) -> Taken:
+async def take_logs(logs: Logs, products: Sequence[str], interval: Interval) -> CapturedRows:
     """Lines of all levels, the newest first while there is room."""
-    taken = Taken()
+    taken = CapturedRows()
     held, counted = 0, 0
     for slice_ in _slices(interval):
         limit = min(_LINES_A_SLICE, MOST_LINES - len(taken.rows))
@@ -210,9 +210,9 @@ def _slices(interval: Interval) -> Iterator[Interval]:
 
 async def take_traces(
     traces: Traces, products: Sequence[str], intervals: Sequence[Interval]
-) -> tuple[Taken, Sequence[tuple[str, str]]]:
+) -> tuple[CapturedRows, Sequence[tuple[str, str]]]:
     """Whole traces, the same number from each interval, and the further calls that are known."""
-    taken = Taken()
+    taken = CapturedRows()
     seen: set[str] = set()
     calls: set[tuple[str, str]] = set()
     each = MOST_TRACES // max(1, len(intervals))
@@ -247,8 +247,8 @@ def _span_rows(trace: Trace) -> Iterator[Row]:
 
 async def take_deploys(
     sources: Sequence[Deploys], products: Sequence[str], interval: Interval
-) -> Taken:
-    taken = Taken()
+) -> CapturedRows:
+    taken = CapturedRows()
     for source in sources:
         for product in products:
             between = partial(source.between, product, interval)
@@ -269,7 +269,7 @@ async def take_deploys(
     return taken
 
 
-async def asked(ask: Callable[[], Awaitable[T]], what: str, taken: Taken) -> T | None:
+async def asked(ask: Callable[[], Awaitable[T]], what: str, taken: CapturedRows) -> T | None:
     """None with a note where the backend does not answer; a dead one is not asked again and again."""
     if taken.is_given_up:
         return None
@@ -290,7 +290,7 @@ _EVERYWHERE: Final = "*"
 
 async def take_cluster(kubernetes: Kubernetes, products: Sequence[str]) -> tuple[Row, list[str]]:
     """The content of `kubernetes.json` without secrets, and notes about missing data."""
-    taken = Taken()
+    taken = CapturedRows()
     wanted: list[KubernetesObject] = []
     for plural, kind in (PODS, *ALWAYS, *STORAGE):
         ask = partial(_objects, kubernetes, plural)

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Final, Protocol
 
 from adapters.observe.conventions import Conventions
-from adapters.observe.signal_map import Known, dimension_labels, signals_of
+from adapters.observe.signal_map import KnownMetric, dimension_labels, signals_of
 from adapters.recorded.packs.recording import RecordedSeries
 from adapters.recorded.player.resampling import Points, combined, read, spacing_of
 from tools.capabilities import Interval, SweepQuery, Swept, SweptSeries
@@ -79,7 +79,7 @@ def discovered(
             for name in dimensions & one.labels.keys():
                 values.setdefault(one.name, {}).setdefault(name, set()).add(one.labels[name])
     known = [
-        Known(
+        KnownMetric(
             metric,
             at,
             type=first[metric].type,

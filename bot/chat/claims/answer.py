@@ -7,7 +7,7 @@ from dataclasses import replace
 from pydantic import JsonValue
 
 from bot.chat.claims.json_index import Reader
-from bot.chat.claims.lookup import Finding, Known
+from bot.chat.claims.lookup import Context, Finding
 from bot.chat.claims.results import Result
 from bot.chat.claims.sentences import Sentence, sentences
 from bot.chat.claims.states import SAYS
@@ -44,7 +44,7 @@ def checked(
     head, tail = _split(text)
     reader = Reader()
     results = {e.number: Result(e, arguments.get(e.tool_call_id, {}), reader) for e in evidence}
-    known = Known(results, question.lower(), _vocabulary(results))
+    known = Context(results, question.lower(), _vocabulary(results))
     said = [each for each in sentences(head) if not _is_ours(each, head, own_words)]
     if len(said) > MOST_SENTENCES:
         at = said[MOST_SENTENCES].start
@@ -53,7 +53,7 @@ def checked(
     measured = {n: r for n, r in results.items() if r.evidence.tool != READ_ATTACHMENT}
     apart = None
     if len(measured) < len(results):
-        apart = Known(measured, question.lower(), _vocabulary(measured))
+        apart = Context(measured, question.lower(), _vocabulary(measured))
     found: dict[int, Claim] = {}
     # Cited sentences first: a statement that they prove may be repeated without a citation.
     for at, one in sorted(enumerate(said), key=lambda each: not each[1].evidence):
@@ -70,7 +70,7 @@ def _is_ours(sentence: Sentence, text: str, own_words: str) -> bool:
     return at >= 0 and at <= sentence.start < at + len(own_words)
 
 
-def _as_told(one: Sentence, finding: Finding, apart: Known) -> Claim:
+def _as_told(one: Sentence, finding: Finding, apart: Context) -> Claim:
     claim = finding.claim
     cites = tuple(n for n in one.cites if n in apart.results)
     inherits = tuple(n for n in one.inherits if n in apart.results)

@@ -16,11 +16,11 @@ from bot.chat.claims.facts import (
     words_of,
 )
 from bot.chat.claims.names import folded
-from bot.chat.claims.quantities import Known, figures
+from bot.chat.claims.quantities import KnownNumber, figures
 from bot.chat.claims.results import Result
 
 # Its name, states, restarts and age.
-_Object = tuple[str, frozenset[str], tuple[Known, ...], tuple[Known, ...]]
+_Object = tuple[str, frozenset[str], tuple[KnownNumber, ...], tuple[KnownNumber, ...]]
 _HASHES = re.compile(r"(?:-[a-z0-9]{6,10})?-[a-z0-9]{4,6}$|-\d{1,3}$")
 _STATES: Final = (
     (re.compile(r"crashloop|backoff"), frozenset({"crashing", "failing", "restarting"})),
@@ -75,10 +75,10 @@ def _groups(number: int, objects: Sequence[_Object], nouns: Collection[str]) -> 
     for one in objects:
         by_app.setdefault(_app_of(one[0]), []).append(one)
     for app, of_it in by_app.items():
-        total = (Known(len(of_it), len(of_it), "count"),)
+        total = (KnownNumber(len(of_it), len(of_it), "count"),)
         restarts, ages = {one[2] for one in of_it}, {one[3] for one in of_it}
         for state, count in Counter(s for one in of_it for s in one[1]).items():
-            figures = {"count": (Known(count, count, "count"),), "total": total,
+            figures = {"count": (KnownNumber(count, count, "count"),), "total": total,
                        "restarts": next(iter(restarts)) if len(restarts) == 1 else (),
                        "age": next(iter(ages)) if len(ages) == 1 else ()}  # fmt: skip
             terms = {"state": words_of(state), "noun": words_of(*nouns)}
@@ -111,14 +111,16 @@ def _cluster(result: Result) -> Iterator[Fact]:
             count, total = float(match[1]), float(match[2])
             yield Fact(
                 result.number, Kind.COUNT, names_of(product), "", "",
-                {"count": (Known(count, count, "count"),), "total": (Known(total, total, "count"),)},
+                {"count": (KnownNumber(count, count, "count"),), "total": (KnownNumber(total, total, "count"),)},
                 {}, {"state": _WELL, "noun": words_of("pod", "replica") if product else words_of("node")},
             )  # fmt: skip
 
 
 def _workflows(result: Result) -> Iterator[Fact]:
     for row in rows_in(result.fields.get("workflows")):
-        took = tuple(Known(f.raw, f.value, f.family) for f in figures(text_of(row, "duration")))
+        took = tuple(
+            KnownNumber(f.raw, f.value, f.family) for f in figures(text_of(row, "duration"))
+        )
         yield Fact(
             result.number, Kind.OBJECT, names_of(text_of(row, "app_name"), text_of(row, "name"), text_of(row, "id")), "", "",
             {"took": took}, at_of(row, at="started_at", until="completed_at"),
@@ -153,10 +155,10 @@ def _kind_nouns(kind: str) -> tuple[str, ...]:
     return tuple(filter(None, (one, "replica" if one == "pod" else "")))
 
 
-def _cell(cells: Mapping[str, str], key: str) -> tuple[Known, ...]:
+def _cell(cells: Mapping[str, str], key: str) -> tuple[KnownNumber, ...]:
     match = re.match(r"\d{1,9}", cells.get(key, ""))
-    return (Known(float(match[0]), float(match[0]), "count"),) if match else ()
+    return (KnownNumber(float(match[0]), float(match[0]), "count"),) if match else ()
 
 
-def _age(text: str) -> tuple[Known, ...]:
-    return tuple(Known(f.raw, f.value, f.family) for f in figures(text))
+def _age(text: str) -> tuple[KnownNumber, ...]:
+    return tuple(KnownNumber(f.raw, f.value, f.family) for f in figures(text))

@@ -28,7 +28,7 @@ from bot.chat.claims.facts import (
 )
 from bot.chat.claims.metric_facts import factors, metric_facts
 from bot.chat.claims.names import folded
-from bot.chat.claims.quantities import Known, loose_numbers
+from bot.chat.claims.quantities import KnownNumber, loose_numbers
 from bot.chat.claims.results import Result
 from bot.chat.claims.states import busiest, self_times, spans_of
 from tools.attached import READ_ATTACHMENT
@@ -70,8 +70,8 @@ def _spans_changed(result: Result) -> Iterator[Fact]:
             continue
         fails = what == "failing"
         family, size = ("ratio", 1.0) if what in _SHARES else ("time", 1e-3)
-        now = (Known(after, after * size, family),)
-        usual = (Known(before, before * size, family),)
+        now = (KnownNumber(after, after * size, family),)
+        usual = (KnownNumber(before, before * size, family),)
         yield Fact(
             result.number, Kind.SIGNAL if fails else Kind.SPAN,
             names_of(text_of(row, "product"), text_of(row, "callee")), _SPAN_ROLES.get(what, "latency"),
@@ -89,7 +89,7 @@ def _trace(result: Result) -> Iterator[Fact]:
         host = tags.get("host") if isinstance(tags, dict) else None
         took = numbers_of(span, ("duration_us", "self_us"), "time", 1e-6)
         shares = tuple(
-            Known(t.value / w.value, t.value / w.value, "ratio")
+            KnownNumber(t.value / w.value, t.value / w.value, "ratio")
             for t in took
             for w in whole
             if w.value
@@ -190,7 +190,7 @@ def _lines(result: Result) -> Iterator[Fact]:
         texts = folded(" ".join(text_of(row, "message") for row in of_it[:200]))
         yield Fact(
             result.number, Kind.LOG, names_of(product), "errors" if level == "error" else "", "",
-            {"count": (Known(len(of_it), len(of_it), "count"),), "now": measured},
+            {"count": (KnownNumber(len(of_it), len(of_it), "count"),), "now": measured},
             {"at": at, "since": at[-1:] + at[:1], "newest": newest, "oldest": oldest}, terms, texts, is_whole,
         )  # fmt: skip
 
@@ -210,7 +210,7 @@ def _counts(result: Result) -> Iterator[Fact]:
             total = result.fields.get("total_matches")
             count = total if is_number(total) else len(rows)
             yield Fact(
-                result.number, Kind.COUNT, asked, "", "", {"count": (Known(count, count, "count"),)}, {},
+                result.number, Kind.COUNT, asked, "", "", {"count": (KnownNumber(count, count, "count"),)}, {},
                 {"noun": words_of(*nouns)}, is_whole=result.fields.get("truncated") is not True,
             )  # fmt: skip
             if count == len(rows) and not asked - {"*"}:
@@ -218,7 +218,7 @@ def _counts(result: Result) -> Iterator[Fact]:
     spans = result.fields.get("span_count")
     if is_number(spans):
         yield Fact(
-            result.number, Kind.COUNT, frozenset(), "", "", {"count": (Known(spans, spans, "count"),)}, {}, {"noun": words_of("span")}
+            result.number, Kind.COUNT, frozenset(), "", "", {"count": (KnownNumber(spans, spans, "count"),)}, {}, {"noun": words_of("span")}
         )  # fmt: skip
 
 
@@ -226,7 +226,7 @@ def _of_each(number: int, rows: JsonValue, nouns: Sequence[str]) -> Iterator[Fac
     owners = Counter(text_of(row, "product").lower() for row in rows_in(rows))
     for name, of_it in owners.items():
         if name:
-            known = (Known(of_it, of_it, "count"),)
+            known = (KnownNumber(of_it, of_it, "count"),)
             yield Fact(
                 number,
                 Kind.COUNT,

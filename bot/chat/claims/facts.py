@@ -9,7 +9,7 @@ from typing import TypeGuard
 from pydantic import JsonValue
 
 from bot.chat.claims.clocks import instants
-from bot.chat.claims.quantities import Known
+from bot.chat.claims.quantities import KnownNumber
 
 Fields = Mapping[str, JsonValue]
 
@@ -40,7 +40,7 @@ class Fact:
     subjects: frozenset[str]
     role: str = ""
     way: str = ""
-    figures: Mapping[str, tuple[Known, ...]] = field(default_factory=dict)
+    figures: Mapping[str, tuple[KnownNumber, ...]] = field(default_factory=dict)
     times: Mapping[str, tuple[datetime, ...]] = field(default_factory=dict)
     terms: Mapping[str, frozenset[str]] = field(default_factory=dict)
     text: str = ""
@@ -53,11 +53,13 @@ def at_of(row: Fields, **keys: str) -> dict[str, tuple[datetime, ...]]:
     return {slot: at for slot, at in found.items() if at}
 
 
-def numbers_of(row: object, keys: Sequence[str], family: str, size: float) -> tuple[Known, ...]:
+def numbers_of(
+    row: object, keys: Sequence[str], family: str, size: float
+) -> tuple[KnownNumber, ...]:
     """The numbers under some keys of a row, in a unit."""
     if not isinstance(row, Mapping):
         return ()
-    return tuple(Known(v, v * size, family) for key in keys if is_number(v := row.get(key)))
+    return tuple(KnownNumber(v, v * size, family) for key in keys if is_number(v := row.get(key)))
 
 
 def is_number(value: object) -> TypeGuard[int | float]:

@@ -14,7 +14,7 @@ import orjson
 from pydantic import JsonValue
 
 from bot.chat.claims.clocks import STAMP, instants
-from bot.chat.claims.quantities import Known, loose_numbers
+from bot.chat.claims.quantities import KnownNumber, loose_numbers
 from bot.chat.claims.rows import BY_PRODUCT, owners_of
 from tools.log_templates import without_clock
 
@@ -75,10 +75,12 @@ NOBODY: frozenset[str] = frozenset()
 class JsonIndex:
     """Numbers by product; states, instants and texts in reading order."""
 
-    numbers: defaultdict[frozenset[str], set[Known]] = field(
+    numbers: defaultdict[frozenset[str], set[KnownNumber]] = field(
         default_factory=lambda: defaultdict(set)
     )
-    usual: defaultdict[frozenset[str], set[Known]] = field(default_factory=lambda: defaultdict(set))
+    usual: defaultdict[frozenset[str], set[KnownNumber]] = field(
+        default_factory=lambda: defaultdict(set)
+    )
     salient: list[datetime] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     statuses: list[str] = field(default_factory=list)
@@ -90,11 +92,11 @@ class Reader:
     """Reads the results of one turn: of each text and each key once, however many results have it."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, Sequence[Known]] = {}
+        self._numbers: dict[str, Sequence[KnownNumber]] = {}
         self._families: dict[str, tuple[str, float] | None] = {}
         self._without_clocks: dict[str, str] = {}
 
-    def numbers(self, text: str) -> Sequence[Known]:
+    def numbers(self, text: str) -> Sequence[KnownNumber]:
         """Those of a free text, with its `key=1.5` pairs; none are those of a time."""
         known = self._numbers.get(text)
         if known is None:
@@ -117,13 +119,13 @@ class Reader:
             found = self._families[key] = next(told, None)
             return found
 
-    def _read(self, text: str) -> Iterator[Known]:
+    def _read(self, text: str) -> Iterator[KnownNumber]:
         yield from loose_numbers(STAMP.sub(" ", text) if text.count("-") > 1 else text)
         for value in _LOGFMT_VALUE.finditer(text):
             at = value.start()
             if key := _LOGFMT_KEY.search(text, max(0, at - _LONGEST_KEY), at):
                 family, size = self.family(key[0]) or ("", 1.0)
-                yield Known(float(value[1]), float(value[1]) * size, family)
+                yield KnownNumber(float(value[1]), float(value[1]) * size, family)
 
 
 @dataclass(slots=True, eq=False)
@@ -242,11 +244,11 @@ class _Walk:
 
     def _number(self, value: float, at: _Place) -> None:
         if at.key in _COUNTED:
-            known = Known(value, value, "count")
+            known = KnownNumber(value, value, "count")
         elif at.key.endswith(_OF_NO_UNIT):
-            known = Known(value, value, "z")
+            known = KnownNumber(value, value, "z")
         else:
-            known = Known(value, value * at.size, at.family)
+            known = KnownNumber(value, value * at.size, at.family)
         self.found.numbers[at.of].add(known)
         if at.is_before is None:
             at.is_before = any(word in at.key for word in _OF_BEFORE)
@@ -278,8 +280,8 @@ class _Walk:
             found.numbers[at.of].update(numbers)
 
 
-def _count(of: int) -> Known:
-    return Known(of, of, "count")
+def _count(of: int) -> KnownNumber:
+    return KnownNumber(of, of, "count")
 
 
 def _tallies(rows: Sequence[JsonValue]) -> set[int]:

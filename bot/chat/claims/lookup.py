@@ -54,7 +54,7 @@ class Wanted:
 
 
 @dataclass
-class Known:
+class Context:
     """The context of the whole answer. `repeated`: statements that a cited sentence proved."""
 
     results: dict[int, Result]
@@ -115,12 +115,12 @@ class Known:
         return [r for r in self.results.values() if r.evidence.ok]
 
     @cached_property
-    def everywhere(self) -> "Sequence[_Look]":
+    def everywhere(self) -> "Sequence[_ResultLookup]":
         """All of them whole: for a sentence that cites none."""
-        return [_Look(result, "") for result in self.good]
+        return [_ResultLookup(result, "") for result in self.good]
 
 
-class _Look:
+class _ResultLookup:
     def __init__(self, result: Result, words: str) -> None:
         self.result = result
         self._of = named_in(words, result.index.owners)
@@ -143,7 +143,9 @@ def shown(lacking: Sequence[str]) -> str:
                      for s in few[:_MOST_SHOWN]) + more  # fmt: skip
 
 
-def _has_name(name: Name, against: Sequence[_Look], known: Known, *, exactly: bool) -> bool:
+def _has_name(
+    name: Name, against: Sequence[_ResultLookup], known: Context, *, exactly: bool
+) -> bool:
     if exactly and (name.key in known.repeated or name.text.lower() in known.question):
         return True
     match name.kind:
@@ -166,7 +168,7 @@ def _in_all_zones(minute: str) -> Iterator[str]:
         yield f"{(at + apart) % 1440 // 60:02d}:{(at + apart) % 60:02d}"
 
 
-def _unproven_code(name: Name, known: Known) -> bool:
+def _unproven_code(name: Name, known: Context) -> bool:
     """A word in code that no result knows may be a setting or a command; a shaped one may not."""
     plain = name.key.isalpha()
     return name.key in known.question or (plain and name.key not in known.vocabulary)
@@ -176,7 +178,7 @@ def _has_figure(
     figure: Figure,
     others: Sequence[Figure],
     parts: Sequence[Part],
-    known: Known,
+    known: Context,
     *,
     exactly: bool,
 ) -> bool:
@@ -209,7 +211,7 @@ def _follows(figure: Figure, others: Sequence[Figure], parts: Sequence[Part]) ->
     return False
 
 
-def made_up_quotes(words: str, results: Sequence[Result], known: Known) -> list[str]:
+def made_up_quotes(words: str, results: Sequence[Result], known: Context) -> list[str]:
     """Quotations of three words or more that no result holds."""
     if not _MAY_QUOTE.search(words):
         return []
@@ -232,9 +234,13 @@ def has_quote(quote: str, result: Result) -> bool:
     return all(part in result.folded or part in result.folded_whole for part in parts if part)
 
 
-def not_in(wanted: Wanted, against: Sequence[Result], known: Known, *, exactly: bool) -> list[str]:
+def not_in(
+    wanted: Wanted, against: Sequence[Result], known: Context, *, exactly: bool
+) -> list[str]:
     """The names and figures that the results do not hold, as written."""
-    looks = known.everywhere if exactly else [_Look(result, wanted.words) for result in against]
+    looks = (
+        known.everywhere if exactly else [_ResultLookup(result, wanted.words) for result in against]
+    )
     parts = [part for look in looks for part in look.parts] if wanted.figures else ()
     lacking = [
         name.text

@@ -17,7 +17,7 @@ from bot.chat.claims.facts import (
     text_of,
     words_of,
 )
-from bot.chat.claims.quantities import Known
+from bot.chat.claims.quantities import KnownNumber
 from bot.chat.claims.results import Result
 
 _QUANTILE = re.compile(r"(?:^|[_-])(p\d{2,3})(?:$|[_-])")
@@ -57,7 +57,7 @@ def _comparisons(result: Result) -> Iterator[Fact]:
         )  # fmt: skip
 
 
-def _measured(result: Result, row: Fields, fields: Fields) -> dict[str, tuple[Known, ...]]:
+def _measured(result: Result, row: Fields, fields: Fields) -> dict[str, tuple[KnownNumber, ...]]:
     family, size = result.unit
     now = numbers_of(row, ("window_max", "window_median", "window_mean"), family, size)
     usual = numbers_of(row, ("baseline_median", "baseline_mean"), family, size)
@@ -83,13 +83,13 @@ def _series(result: Result) -> Iterator[Fact]:
         labels = one.get("labels")
         named = labels.values() if isinstance(labels, dict) else ()
         stats = one.get("stats")
-        ends = tuple(Known(v, v * size, family) for v in values[-1:])
+        ends = tuple(KnownNumber(v, v * size, family) for v in values[-1:])
         now = (
             numbers_of(stats, ("max", "mean", "min"), family, size)
             if isinstance(stats, dict)
             else ()
         )
-        usual = tuple(Known(v, v * size, family) for v in values[:1])
+        usual = tuple(KnownNumber(v, v * size, family) for v in values[:1])
         way = next((c.direction for c in result.compared if one is fields), "")
         if values or now:
             yield Fact(
@@ -99,7 +99,7 @@ def _series(result: Result) -> Iterator[Fact]:
             )  # fmt: skip
 
 
-def _stats(stats: object, family: str, size: float) -> dict[str, tuple[Known, ...]]:
+def _stats(stats: object, family: str, size: float) -> dict[str, tuple[KnownNumber, ...]]:
     return {key: numbers_of(stats, (key,), family, size) for key in ("max", "mean", "min")}
 
 
@@ -135,13 +135,13 @@ def _sweep(result: Result) -> Iterator[Fact]:
         if is_number(rate):
             yield Fact(
                 result.number, Kind.SIGNAL, names_of(product), "traffic", "",
-                {"now": (Known(rate, rate, "rate"), Known(rate, rate, "count"))},
+                {"now": (KnownNumber(rate, rate, "rate"), KnownNumber(rate, rate, "count"))},
             )  # fmt: skip
 
 
-def _lasting(times: Mapping[str, Sequence[datetime]]) -> tuple[Known, ...]:
+def _lasting(times: Mapping[str, Sequence[datetime]]) -> tuple[KnownNumber, ...]:
     spans = [end - since for since in times.get("since", ()) for end in times.get("until", ())]
-    return tuple(Known(0.0, span.total_seconds(), "time") for span in spans)
+    return tuple(KnownNumber(0.0, span.total_seconds(), "time") for span in spans)
 
 
 def _standing(result: Result) -> Iterator[Fact]:
@@ -169,7 +169,7 @@ def role_of(metric: str) -> str:
     return next((role for role, pattern in _METRIC_ROLES if pattern.search(lowered)), "")
 
 
-def factors(now: Sequence[Known], usual: Sequence[Known]) -> tuple[Known, ...]:
+def factors(now: Sequence[KnownNumber], usual: Sequence[KnownNumber]) -> tuple[KnownNumber, ...]:
     """How many times the usual each value is."""
     made = [one.value / other.value for one in now for other in usual if other.value]
-    return tuple(Known(each, each, "factor") for each in made)
+    return tuple(KnownNumber(each, each, "factor") for each in made)

@@ -12,7 +12,7 @@ from bot.chat.claims.entailment import is_about
 from bot.chat.claims.facts import Fact, Kind
 from bot.chat.claims.lexicon import Word
 from bot.chat.claims.predicates import FELT, has_versions
-from bot.chat.claims.quantities import Figure, Known, Numbers, figures
+from bot.chat.claims.quantities import Figure, KnownNumber, Numbers, figures
 
 _Event = tuple[datetime, int]  # when, and by which result
 _MARGIN: Final = timedelta(seconds=60)
@@ -109,7 +109,7 @@ def _events(
 def _lasts(lapse: Figure, earlier: Sequence[datetime], later: Sequence[datetime]) -> bool:
     apart = [(b - a).total_seconds() for a in earlier for b in later]
     minutes = [round(each / 60) * 60.0 for each in apart]
-    return Numbers([Known(0.0, each, "time") for each in (*apart, *minutes)]).hold(lapse)
+    return Numbers([KnownNumber(0.0, each, "time") for each in (*apart, *minutes)]).hold(lapse)
 
 
 def _times(clause: Clause, facts: Sequence[Fact]) -> list[_Event]:

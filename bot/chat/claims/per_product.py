@@ -5,7 +5,7 @@ from functools import cached_property
 
 from bot.chat.claims.clocks import STAMP, Clocks, clocks_in, minutes
 from bot.chat.claims.json_index import JsonIndex
-from bot.chat.claims.quantities import Figure, Known, Numbers
+from bot.chat.claims.quantities import Figure, KnownNumber, Numbers
 
 _NOBODY = frozenset({""})
 
@@ -14,7 +14,7 @@ class Part:
     """Numbers, those of the time before, minutes and words. Each is made when first asked for."""
 
     def __init__(
-        self, numbers: Collection[Known], usual: Collection[Known], texts: Sequence[str]
+        self, numbers: Collection[KnownNumber], usual: Collection[KnownNumber], texts: Sequence[str]
     ) -> None:
         self._known = numbers
         self._usual = usual

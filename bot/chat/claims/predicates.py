@@ -8,7 +8,7 @@ from bot.chat.claims.clocks import clock, near
 from bot.chat.claims.facts import Fact, Kind
 from bot.chat.claims.lexicon import Word
 from bot.chat.claims.names import Name, folded
-from bot.chat.claims.quantities import Figure, Known, Numbers
+from bot.chat.claims.quantities import Figure, KnownNumber, Numbers
 
 NOTHING: Final = frozenset[str]()
 FELT: Final = frozenset({"latency", "errors"})  # by users
@@ -241,7 +241,7 @@ def _holds(fact: Fact, figure: Figure, slot: str, *, is_now: bool) -> bool:
     known = list(own.get("last" if slot == "now" and is_now and "last" in own else slot, ()))
     if slot == "change":
         changes = [one.value - 1 for one in own.get("factor", ())]
-        return Numbers([Known(each, each, "ratio") for each in changes]).hold(figure)
+        return Numbers([KnownNumber(each, each, "ratio") for each in changes]).hold(figure)
     for other in _ALSO.get(slot, ()):
         known += own.get(other, ())
     if slot == "now":

@@ -101,7 +101,7 @@ class Figure:
         return self.text.replace(" ", "")
 
 
-class Known(NamedTuple):
+class KnownNumber(NamedTuple):
     """A number that a result holds. `loose`: from free text, without a unit."""
 
     raw: float
@@ -190,11 +190,11 @@ def _is_usual(before: str) -> bool:
     return ("ly" in there or "baseline" in there) and _USUAL.search(before) is not None
 
 
-def loose_numbers(text: str) -> Iterator[Known]:
+def loose_numbers(text: str) -> Iterator[KnownNumber]:
     for digits, unit in _LOOSE.findall(text):
         raw = float(digits.replace(",", ""))
         family, size = _UNITS.get(unit, ("", 1.0))
-        yield Known(raw, raw * size, family, not unit)
+        yield KnownNumber(raw, raw * size, family, not unit)
 
 
 class Numbers:
@@ -202,7 +202,7 @@ class Numbers:
 
     __slots__ = ("_families", "_plain", "_raws")
 
-    def __init__(self, known: Collection[Known]) -> None:
+    def __init__(self, known: Collection[KnownNumber]) -> None:
         self._raws = sorted({abs(raw) for raw, _, _, _ in known})
         self._families = {
             told: sorted({abs(value) for _, value, family, _ in known if family == told})

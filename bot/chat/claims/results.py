@@ -14,7 +14,7 @@ from bot.chat.claims.clocks import STAMP, clock, instants
 from bot.chat.claims.json_index import NOBODY, PLAIN_NAME, JsonIndex, Reader, indexed
 from bot.chat.claims.names import Name, folded, stands_in
 from bot.chat.claims.per_product import Part, Whole, of_these, parts_of
-from bot.chat.claims.quantities import Known, loose_numbers
+from bot.chat.claims.quantities import KnownNumber, loose_numbers
 from bot.chat.claims.rows import Row, rows_of
 from bot.domain.turn_events import Evidence
 from tools.analysis.comparable import least_age_s
@@ -159,36 +159,36 @@ class Result:
             return self._reader.family(name) or ("", 1.0)
         return "", 1.0
 
-    def _derived(self) -> Iterator[Known]:
+    def _derived(self) -> Iterator[KnownNumber]:
         for row in [self.fields, *_rows(self.fields.get("products"))]:
             change = row.get("relative_change")
             if isinstance(change, int | float):
-                yield Known(change + 1, change + 1, "factor")
+                yield KnownNumber(change + 1, change + 1, "factor")
             for usual in ("baseline_mean", "baseline_median", "hour_before_median"):
                 for now in ("window_max", "window_mean", "window_median"):
                     a, b = row.get(now), row.get(usual)
                     if isinstance(a, int | float) and isinstance(b, int | float) and b:
-                        yield Known(a / b, a / b, "factor")
-                        yield Known(a / b - 1, a / b - 1, "ratio")
+                        yield KnownNumber(a / b, a / b, "factor")
+                        yield KnownNumber(a / b - 1, a / b - 1, "ratio")
 
 
-def _age_needed(fields: Mapping[str, JsonValue]) -> Iterator[Known]:
+def _age_needed(fields: Mapping[str, JsonValue]) -> Iterator[KnownNumber]:
     before = fields.get("least_before_s")
     ends = list(instants(str(fields.get("range"))))
     if isinstance(before, int | float) and len(ends) == 2:
         needed = least_age_s((ends[1] - ends[0]).total_seconds(), before)
-        yield Known(0.0, needed, "time")
+        yield KnownNumber(0.0, needed, "time")
 
 
 def _rows(value: JsonValue) -> list[Mapping[str, JsonValue]]:
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
-def _lapses(salient: Sequence[datetime]) -> Iterator[Known]:
+def _lapses(salient: Sequence[datetime]) -> Iterator[KnownNumber]:
     few = list(dict.fromkeys(salient))[:_MOST_SALIENT]
     at = [(each - _EPOCH) // _MICROSECOND for each in few]
     for apart in {abs(one - other) for one, other in combinations(at, 2)}:
-        yield Known(0.0, apart / 1_000_000, "time")
+        yield KnownNumber(0.0, apart / 1_000_000, "time")
 
 
 def _compared(

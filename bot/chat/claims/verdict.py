@@ -6,7 +6,15 @@ from dataclasses import replace
 
 from bot.chat.claims.clauses import cut_quotes
 from bot.chat.claims.entailment import entailed, is_verbatim
-from bot.chat.claims.lookup import Finding, Known, Wanted, has_quote, made_up_quotes, not_in, shown
+from bot.chat.claims.lookup import (
+    Context,
+    Finding,
+    Wanted,
+    has_quote,
+    made_up_quotes,
+    not_in,
+    shown,
+)
 from bot.chat.claims.mentioned import (
     contrasted,
     without_contrast,
@@ -40,7 +48,7 @@ _MOST_SHOWN = 3
 _SENTENCE_CHARS = 3_000
 
 
-def judged(sentence: Sentence, known: Known) -> Finding | None:
+def judged(sentence: Sentence, known: Context) -> Finding | None:
     """The verdict on a sentence; None when it claims nothing that a result could contradict.
 
     Cited sentences come first, so a repeated sentence keeps its meaning.
@@ -51,7 +59,7 @@ def judged(sentence: Sentence, known: Known) -> Finding | None:
     return known.told[same]
 
 
-def _judged(sentence: Sentence, known: Known) -> Finding | None:
+def _judged(sentence: Sentence, known: Context) -> Finding | None:
     missing = [n for n in sentence.cites if n not in known.results]
     if missing:
         absent = " ".join(f"E{n}" for n in missing[:_MOST_SHOWN])
@@ -87,7 +95,7 @@ def _marks(results: Sequence[Result]) -> str:
 
 
 def _held(
-    sentence: Sentence, words: str, against: Sequence[Result], known: Known, *, exactly: bool
+    sentence: Sentence, words: str, against: Sequence[Result], known: Context, *, exactly: bool
 ) -> Finding | None:
     if words.rstrip().endswith("?"):
         return None
@@ -118,7 +126,7 @@ def _held(
     return None
 
 
-def _is_entailed(sentence: Sentence, against: Sequence[Result], known: Known) -> bool:
+def _is_entailed(sentence: Sentence, against: Sequence[Result], known: Context) -> bool:
     words, quotes = cut_quotes(sentence.words)
     if sentence.code or is_open(words):
         return False
@@ -142,7 +150,7 @@ def _is_entailed(sentence: Sentence, against: Sequence[Result], known: Known) ->
     return bool(found) and all(entailed(one, facts) for one in (*found, *denied))
 
 
-def _refutation(sentence: Sentence, good: Sequence[Result], known: Known) -> str:
+def _refutation(sentence: Sentence, good: Sequence[Result], known: Context) -> str:
     words, quotes = cut_quotes(sentence.words)
     if sentence.code or is_suggestion(words) or is_open(words):
         return ""

@@ -11,7 +11,7 @@ import click
 from adapters.errors import AdapterError
 from adapters.http.client import http_client
 from bot.cli.chat.client import READ_S, ChatClient, ChatFailed
-from bot.cli.chat.conversation import Talk
+from bot.cli.chat.conversation import TerminalConversation
 from bot.cli.chat.credentials import Unusable, token, where
 from bot.cli.chat.screen import Screen
 from bot.cli.exit_codes import FAILED, INTERRUPTED, OK, USAGE
@@ -69,7 +69,9 @@ async def _chat(url: str, shown: str, channel: str, session: str) -> int:
     screen = Screen(_write, colour=colour)
     headers = {"Authorization": f"Bearer {shown}"}
     client = http_client(base_url=url, headers=headers, read_s=READ_S, streams=True)
-    talk = Talk(ChatClient(client), screen, _Lines(typed=typed).read, channel, session)
+    talk = TerminalConversation(
+        ChatClient(client), screen, _Lines(typed=typed).read, channel, session
+    )
     try:
         me = await talk.client.me()
         if typed:
@@ -83,7 +85,7 @@ async def _chat(url: str, shown: str, channel: str, session: str) -> int:
         await client.aclose()
 
 
-async def _until_left(talk: Talk) -> int:
+async def _until_left(talk: TerminalConversation) -> int:
     left = asyncio.Event()
     pressed = 0
 

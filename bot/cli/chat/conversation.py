@@ -27,7 +27,7 @@ ReadLine = Callable[[str], Awaitable[str | None]]
 
 
 @dataclass(slots=True)
-class Talk:
+class TerminalConversation:
     """One person's. `failed` says afterwards that a question got no answer."""
 
     client: ChatClient

@@ -18,7 +18,7 @@ from bot.app import rules
 from bot.app.http_access import plane_host
 from bot.cli.check import time_budget
 from bot.cli.check.backends import REACHED, reached
-from bot.cli.check.installation import Asked
+from bot.cli.check.installation import InstallationProbe
 from bot.cli.check.observe import MOST_NAMES
 from bot.cli.check.time_budget import probed
 from bot.reports.finding import Finding
@@ -33,7 +33,7 @@ RECENT: Final = timedelta(minutes=30)
 MOST_ACTIONS: Final = 5
 
 
-async def check_actions(asked: Asked) -> Sequence[Finding]:
+async def check_actions(asked: InstallationProbe) -> Sequence[Finding]:
     """The declared actions, a connection to each host of theirs, and the metrics of their effects."""
     of = asked.of
     executors, effects = await asyncio.gather(

@@ -21,7 +21,7 @@ from bot.app.backend_kinds import Cluster
 from bot.app.http_access import backend_client, make_tokens
 from bot.app.telemetry import make_collector
 from bot.cli.check import time_budget
-from bot.cli.check.installation import Asked
+from bot.cli.check.installation import InstallationProbe
 from bot.cli.check.time_budget import failed, probed, unset
 from bot.reports.finding import Finding
 from bot.settings.access import RouteSettings
@@ -41,7 +41,7 @@ REACHED: Final = "reachable (connection only, nothing sent)"
 _MOST_CHARS: Final = 200
 
 
-async def check_cluster(asked: Asked) -> Sequence[Finding]:
+async def check_cluster(asked: InstallationProbe) -> Sequence[Finding]:
     """It answers, and this identity can only read."""
     cluster = asked.of.cluster
     if cluster is None:
@@ -80,7 +80,7 @@ async def answers(part: str, kind: str, what: str, ask: Callable[[], Awaitable[o
     return await probed(part, words, f"{kind}: ")
 
 
-async def check_control_plane(asked: Asked) -> Sequence[Finding]:
+async def check_control_plane(asked: InstallationProbe) -> Sequence[Finding]:
     """The state of a product; that it knows no such product is an answer too."""
     of = asked.of
     if of.settings.control_plane.kind != "http":
@@ -92,7 +92,7 @@ async def check_control_plane(asked: Asked) -> Sequence[Finding]:
     return [await answers("control plane", "http", f"the state of {product}", ask)]
 
 
-async def check_platform(asked: Asked) -> Sequence[Finding]:
+async def check_platform(asked: InstallationProbe) -> Sequence[Finding]:
     """Each connection by itself: a token may have ended for one person alone."""
     of, platform = asked.of, asked.of.observed.platform
     kind = of.settings.platform.kind
@@ -116,7 +116,7 @@ async def check_platform(asked: Asked) -> Sequence[Finding]:
     )
 
 
-async def check_feeds(asked: Asked) -> Sequence[Finding]:
+async def check_feeds(asked: InstallationProbe) -> Sequence[Finding]:
     """Each of `[deploys]` is asked for the deploys of the last minutes."""
     of = asked.of
     return await asyncio.gather(
@@ -133,7 +133,7 @@ async def check_feeds(asked: Asked) -> Sequence[Finding]:
     )
 
 
-async def check_patterns(asked: Asked) -> Sequence[Finding]:
+async def check_patterns(asked: InstallationProbe) -> Sequence[Finding]:
     """The folder is read."""
     folder, patterns = asked.of.settings.patterns.folder, asked.of.observed.patterns
     if patterns is None or not folder:
@@ -141,7 +141,7 @@ async def check_patterns(asked: Asked) -> Sequence[Finding]:
     return [await answers("patterns", folder, "a runbook", partial(patterns.search, "runbook", 1))]
 
 
-async def check_adapters(asked: Asked) -> Sequence[Finding]:
+async def check_adapters(asked: InstallationProbe) -> Sequence[Finding]:
     """A connection to each `[adapters.NAME]`; the questions of its tool are not known here."""
     return await asyncio.gather(
         *(
@@ -162,7 +162,7 @@ async def reached(route: RouteSettings, url: str, key: str) -> str:
     return REACHED
 
 
-async def check_collector(asked: Asked) -> Sequence[Finding]:
+async def check_collector(asked: InstallationProbe) -> Sequence[Finding]:
     """The collector of traces is sent an empty export."""
     otel = asked.of.settings.otel
     if not otel.endpoint:
@@ -176,7 +176,7 @@ async def check_collector(asked: Asked) -> Sequence[Finding]:
     return [await probed("otel", words)]
 
 
-async def check_issuer(asked: Asked) -> Sequence[Finding]:
+async def check_issuer(asked: InstallationProbe) -> Sequence[Finding]:
     """Its keys are fetched, as for the first token."""
     oidc = asked.of.settings.oidc
     if not oidc.issuer:
@@ -188,7 +188,7 @@ async def check_issuer(asked: Asked) -> Sequence[Finding]:
     return [Finding("oidc", usable > 0, f"the issuer answers; {usable} usable keys")]
 
 
-async def check_door(asked: Asked) -> Sequence[Finding]:
+async def check_door(asked: InstallationProbe) -> Sequence[Finding]:
     """Kortex' own port is free, or a Kortex answers there; and which secrets open which endpoints."""
     http = asked.of.settings.http
     takes = [name for name in type(http).model_fields if _is_set(getattr(http, name))]

@@ -65,7 +65,7 @@ class Installation:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class InstallationProbe:
     """An installation and the running questions to its Slack and its database.
 
     Other parts wait for those two.

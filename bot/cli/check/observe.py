@@ -10,7 +10,7 @@ from functools import partial
 from bot.app.backend_selection import Observed, named_of
 from bot.cli.check import time_budget
 from bot.cli.check.backends import RECENT, UNKNOWN_PRODUCT, answers
-from bot.cli.check.installation import Asked, Installation
+from bot.cli.check.installation import Installation, InstallationProbe
 from bot.cli.check.time_budget import failed, unset
 from bot.reports.finding import Finding
 from bot.settings.error_tracker import ErrorsBackend
@@ -28,7 +28,7 @@ MOST_NAMES = 5
 MOST_TOGETHER = 3  # products named in front of a line
 
 
-async def check_observed(asked: Asked) -> Sequence[Finding]:
+async def check_observed(asked: InstallationProbe) -> Sequence[Finding]:
     """Logs, metrics, traces and errors."""
     of = asked.of
     observe = of.settings.observe

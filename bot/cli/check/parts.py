@@ -25,7 +25,7 @@ from bot.cli.check.backends import (
     check_patterns,
     check_platform,
 )
-from bot.cli.check.installation import Asked, Installation, made
+from bot.cli.check.installation import Installation, InstallationProbe, made
 from bot.cli.check.mending import SLACK, Mending
 from bot.cli.check.observe import check_observed
 from bot.cli.check.roles import check_roles
@@ -58,7 +58,7 @@ class Part:
 
     name: str
     mend: str
-    ask: Callable[[Asked], Awaitable[Sequence[Finding]]] | None = None
+    ask: Callable[[InstallationProbe], Awaitable[Sequence[Finding]]] | None = None
     read: Callable[[Installation], Sequence[Finding]] | None = None
     mending: Mending | None = None
 
@@ -83,7 +83,7 @@ async def examine(
         async with asyncio.TaskGroup() as group:
             slack = group.create_task(check_tokens(settings))
             database = group.create_task(check_database(settings))
-            asked = Asked(of, slack, database)
+            asked = InstallationProbe(of, slack, database)
             tasks = [group.create_task(_answers(part, asked)) for part in PARTS]
         return [safe(each) for task in tasks for each in task.result()]
 
@@ -103,7 +103,7 @@ def _read(part: Part, of: Installation) -> Sequence[Finding]:
     return part.read(of) if part.read is not None else ()
 
 
-async def _answers(part: Part, asked: Asked) -> Sequence[Finding]:
+async def _answers(part: Part, asked: InstallationProbe) -> Sequence[Finding]:
     if part.ask is None:
         return _mended(part, _read(part, asked.of))
     try:
@@ -139,11 +139,11 @@ def _variables(of: Installation) -> Sequence[Finding]:
     return alone + (empty if others else [])
 
 
-async def _ask_slack(asked: Asked) -> Sequence[Finding]:
+async def _ask_slack(asked: InstallationProbe) -> Sequence[Finding]:
     return (await asked.slack())[0]
 
 
-async def _ask_audit(asked: Asked) -> Sequence[Finding]:
+async def _ask_audit(asked: InstallationProbe) -> Sequence[Finding]:
     found = await asked.database()  # an embedded one is brought to its schema first
     readable = not any(each.fails for each in found if each.part == "database")
     return [await check_audit(asked.of.settings, readable=readable)]

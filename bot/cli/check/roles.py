@@ -13,7 +13,7 @@ from adapters.on_call.port import OnCall
 from bot.actions.catalog import ActionRule
 from bot.app import rules
 from bot.app.live_config import role_members, roles_in
-from bot.cli.check.installation import Asked
+from bot.cli.check.installation import InstallationProbe
 from bot.cli.check.slack import slack_calls
 from bot.cli.check.time_budget import probed
 from bot.domain.channel import ChannelRule
@@ -27,7 +27,7 @@ from bot.slack.roles.on_duty import OnCallUnreadable, OnDutyDirectory
 Holders = Mapping[str, frozenset[str]]
 
 
-async def check_roles(asked: Asked) -> Sequence[Finding]:
+async def check_roles(asked: InstallationProbe) -> Sequence[Finding]:
     """Each rota, each role that fails, and where too few people may confirm."""
     return await _roles(asked.of.settings, (await asked.slack())[1])
 

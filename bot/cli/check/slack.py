@@ -10,7 +10,7 @@ from adapters.fault import fault_of
 from bot.app import rules
 from bot.app.rules import alert_wires
 from bot.cli.check import time_budget
-from bot.cli.check.installation import Asked
+from bot.cli.check.installation import InstallationProbe
 from bot.cli.check.mending import mend_of_slack
 from bot.domain.alerts import AlertRule
 from bot.domain.channel import rule_for
@@ -73,7 +73,7 @@ def token_shape(access: SlackAccess) -> Sequence[Finding]:
     return []
 
 
-async def check_workspaces(asked: Asked) -> Sequence[Finding]:
+async def check_workspaces(asked: InstallationProbe) -> Sequence[Finding]:
     """One row for all workspaces, and one for each with a problem. No token is sealed again."""
     settings = asked.of.settings
     if not settings.slack.client_id:
@@ -134,7 +134,7 @@ class _Answer(BaseModel):
     channel: _Channel
 
 
-async def check_alerts(asked: Asked) -> Sequence[Finding]:
+async def check_alerts(asked: InstallationProbe) -> Sequence[Finding]:
     """Where alerts arrive, and each rule's channel."""
     return await alert_findings(asked.of.settings, (await asked.slack())[1])
 

@@ -22,7 +22,7 @@ from bot.app.stores import open_stores
 from bot.audit.verify import Summary
 from bot.cli.check import time_budget
 from bot.cli.check.backends import reached
-from bot.cli.check.installation import Asked
+from bot.cli.check.installation import InstallationProbe
 from bot.cli.check.slack import postable, slack_calls
 from bot.cli.check.time_budget import probed
 from bot.ports.failures import StorageUnavailable
@@ -124,7 +124,7 @@ async def check_audit(settings: Settings, *, readable: bool = True) -> Finding:
     return Finding("audit", True, f"{detail}; {found.rows} rows, all valid")
 
 
-async def check_outlets(asked: Asked) -> Sequence[Finding]:
+async def check_outlets(asked: InstallationProbe) -> Sequence[Finding]:
     """Where events and checkpoints of the audit log go."""
     settings = asked.of.settings
     audit = settings.audit
@@ -151,7 +151,7 @@ def _file(path: Path) -> Finding:
     return Finding("audit checkpoints", True, f"appended to {path}")
 
 
-async def _channels(asked: Asked) -> Sequence[Finding]:
+async def _channels(asked: InstallationProbe) -> Sequence[Finding]:
     settings = asked.of.settings
     if not settings.audit.checkpoint_channel or (await asked.slack())[1] is None:
         return []

@@ -28,7 +28,7 @@ from bot.app.backend_selection import named_of, picked_words, picks_of
 from bot.app.operator_tools import McpServers, OwnTools, Plugins, open_mcp, policy_of, shown_id
 from bot.app.stores import open_redactor
 from bot.cli.check import time_budget
-from bot.cli.check.installation import Asked
+from bot.cli.check.installation import InstallationProbe
 from bot.cli.check.time_budget import probed, unset
 from bot.domain.channel import ChannelRule
 from bot.reports.finding import Finding
@@ -178,7 +178,7 @@ def check_toolsets(own: Sequence[OwnTools], settings: Settings) -> Sequence[Find
     return [*costs, *check_channels(settings, policy, tools)]
 
 
-async def check_tools(asked: Asked) -> Sequence[Finding]:
+async def check_tools(asked: InstallationProbe) -> Sequence[Finding]:
     """MCP servers, and what then is offered: with all of the backends configured, and bounded by channels."""
     settings, plugins = asked.of.settings, asked.of.plugins
     until = asyncio.get_running_loop().time() + time_budget.within(time_budget.PART_S)

@@ -45,7 +45,7 @@ class Clocks:
     monotonic: Callable[[], float] = time.monotonic
 
 
-class Door:
+class RequestGate:
     """Lets every Web API call in. Another door may refuse some, as Slack does."""
 
     def enter(self, method: str, tier: int | None, sent: JsonObject) -> None:
@@ -57,7 +57,7 @@ class Setup:
     """What a workspace is made of."""
 
     app: AppIdentity = field(default_factory=AppIdentity)
-    door: Door = field(default_factory=Door)
+    door: RequestGate = field(default_factory=RequestGate)
     delivery: DeliveryPolicy = field(default_factory=DeliveryPolicy)
     clocks: Clocks = field(default_factory=Clocks)
 

@@ -43,7 +43,7 @@ _UNHEARD = "missing_agent_session_stopped_event_subscription"
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _SentStatus:
     status: str
     title: str = ""
     initiator: str = ""
@@ -63,7 +63,7 @@ class AgentSessions:
         self._clock = clock
         self._bucket = Bucket(rates.session_burst, rates.sessions_per_minute / 60)
         self._methods = [_NEW, _OLD]
-        self._due: dict[Place, _Told] = {}
+        self._due: dict[Place, _SentStatus] = {}
         self._working: set[Place] = set()
         self._waiting: defaultdict[Place, set[str]] = defaultdict(set)
         self._wake = asyncio.Event()
@@ -86,7 +86,7 @@ class AgentSessions:
         text = _TIME.sub(r"\1 UTC", ask.text) if is_alert else ask.text
         title = plain(text, _TITLE_CHARS) if is_first else ""
         initiator = "" if is_alert else ask.asker.user
-        self._tell(ask.place, _Told(PROCESSING, title, initiator))
+        self._tell(ask.place, _SentStatus(PROCESSING, title, initiator))
 
     def ends(self, place: Place) -> None:
         self._working.discard(place)
@@ -107,9 +107,9 @@ class AgentSessions:
         before = self._due.get(place)
         title, initiator = (before.title, before.initiator) if before else ("", "")
         status = SUSPENDED if self._waiting.get(place) else ACTIVE
-        self._tell(place, _Told(status, title, initiator))
+        self._tell(place, _SentStatus(status, title, initiator))
 
-    def _tell(self, place: Place, told: _Told) -> None:
+    def _tell(self, place: Place, told: _SentStatus) -> None:
         if place.thread_ts and self._methods:
             self._due[place] = told
             self._wake.set()
@@ -125,7 +125,7 @@ class AgentSessions:
                 await self._send(place, self._due.pop(place))
             await self._wake.wait()
 
-    async def _send(self, place: Place, told: _Told) -> None:
+    async def _send(self, place: Place, told: _SentStatus) -> None:
         while self._methods:
             method = self._methods[0]
             self._bucket.draw(self._clock())
@@ -158,7 +158,7 @@ def _where(place: Place) -> dict[str, JsonValue]:
     return {"channel_id": place.channel, "thread_ts": place.thread_ts}
 
 
-def _arguments(method: str, place: Place, told: _Told) -> dict[str, JsonValue]:
+def _arguments(method: str, place: Place, told: _SentStatus) -> dict[str, JsonValue]:
     if method == _OLD:
         return _where(place) | {"status": _LINES[told.status]}
     made = _where(place) | {"status": told.status}

@@ -32,7 +32,7 @@ class Foreign:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class UserMessage:
     """A person said something. `addressed`: to the bot, by mention or in a direct message.
 
     `is_primary` marks the one event of a message that courtesies answer: a mention arrives
@@ -63,7 +63,7 @@ class Heard:
         return Place(self.place.team, self.place.channel, MessageTs(""))
 
 
-Intake: TypeAlias = Ignored | Foreign | Heard
+Intake: TypeAlias = Ignored | Foreign | UserMessage
 
 
 def read(envelope: MessageEnvelope, identity: SlackIdentity) -> Intake:
@@ -81,7 +81,7 @@ def read(envelope: MessageEnvelope, identity: SlackIdentity) -> Intake:
     in_thread = bool(message.thread_ts)
     own_thread = "" if is_direct else message.ts
     text = message.text or ""
-    return Heard(
+    return UserMessage(
         place=Place(
             identity.team,
             ChannelId(message.channel),

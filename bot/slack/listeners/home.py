@@ -37,7 +37,7 @@ NOT_READ: Final = "The figures are not available now. Open this tab again."
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class HomeContent:
     """The content of the tab for one person.
 
     Texts are safe mrkdwn; `admin` is empty for other people.
@@ -85,7 +85,7 @@ class Home:
         view = home_view(await self._seen(Person(self._identity.team, UserId(user)), event_id))
         await self._ports.api.call("views.publish", user_id=user, view=dict(view))
 
-    async def _seen(self, person: Person, event_id: str) -> Seen:
+    async def _seen(self, person: Person, event_id: str) -> HomeContent:
         """`person` is taken for one of this workspace; the roles look whether that is so."""
         rules = self._settings.channels
         named = list(dict.fromkeys(role for rule in rules for role in rule.confirm))
@@ -96,7 +96,7 @@ class Home:
             self._status.freeze(),
         )
         admin = await self._admin(person, event_id) if refusal is None else ()
-        return Seen(tuple(rules), held, refusal is None, cards, freeze, admin)
+        return HomeContent(tuple(rules), held, refusal is None, cards, freeze, admin)
 
     async def _admin(self, person: Person, event_id: str) -> Sequence[str]:
         event = AuditEvent(
@@ -114,7 +114,7 @@ class Home:
         return (headline(report), *providers_lines(providers))
 
 
-def home_view(seen: Seen) -> Mapping[str, JsonValue]:
+def home_view(seen: HomeContent) -> Mapping[str, JsonValue]:
     commands = replies.COMMAND_HELP if seen.is_admin else replies.EVERYBODYS_HELP
     blocks: list[JsonValue] = [
         {"type": "header", "text": {"type": "plain_text", "text": "Kortex"}},
@@ -131,7 +131,7 @@ def home_view(seen: Seen) -> Mapping[str, JsonValue]:
     return {"type": "home", "blocks": blocks}
 
 
-def _may(seen: Seen) -> Sequence[str]:
+def _may(seen: HomeContent) -> Sequence[str]:
     if seen.held.unread:
         return (NOT_CHECKED,)
     mine = [rule for rule in _shown(seen) if seen.held.held & set(rule.confirm)]
@@ -142,7 +142,7 @@ def _may(seen: Seen) -> Sequence[str]:
     return (f"{asks} You cannot confirm proposals; the roles below can.",)
 
 
-def _deciders(seen: Seen) -> Sequence[str]:
+def _deciders(seen: HomeContent) -> Sequence[str]:
     shown = _shown(seen)
     lines = [
         f"• {_place(rule.match)}: {_inert(', '.join(rule.confirm)) or _without(rule)}"
@@ -160,7 +160,7 @@ def _without(rule: ChannelRule) -> str:
     return "no one; everyone can ask" if rule.answers else "I do not answer there"
 
 
-def _shown(seen: Seen) -> Sequence[ChannelRule]:
+def _shown(seen: HomeContent) -> Sequence[ChannelRule]:
     """Rules of single channels are hidden from people who are not admins: the name may be private."""
     return [each for each in seen.rules if seen.is_admin or _is_wide(each.match)]
 

@@ -16,7 +16,14 @@ from bot.domain.session import Ask
 from bot.ports.failures import StorageUnavailable
 from bot.slack.api.single_flight import KeyedLock
 from bot.slack.ingress.denials import Denials
-from bot.slack.ingress.message_event import MOST_KNOWN, Foreign, Heard, Ignored, attached, read
+from bot.slack.ingress.message_event import (
+    MOST_KNOWN,
+    Foreign,
+    Ignored,
+    UserMessage,
+    attached,
+    read,
+)
 from bot.slack.ingress.payloads import MessageEnvelope, SessionStopped
 from bot.slack.listeners import replies
 from bot.slack.listeners.background_tasks import BackgroundTasks
@@ -104,7 +111,7 @@ class MessageIntake:
                 await self._denials.write(
                     intake.user, NOT_OURS, {"team": intake.team}, intake.event_id
                 )
-            case Heard():
+            case UserMessage():
                 await self._hear(intake, retry)
             case _:
                 assert_never(intake)
@@ -125,7 +132,7 @@ class MessageIntake:
         place = Place(identity.team, ChannelId(event.channel), MessageTs(event.thread_ts))
         await self._stop(place, UserId(event.user))
 
-    async def _hear(self, heard: Heard, retry: int) -> None:
+    async def _hear(self, heard: UserMessage, retry: int) -> None:
         if heard.is_external:
             await self._turn_away(heard)
             return
@@ -143,7 +150,7 @@ class MessageIntake:
             elif heard.is_primary:
                 self._whisper(heard, replies.HELP)
 
-    async def _start(self, heard: Heard, retry: int) -> None:
+    async def _start(self, heard: UserMessage, retry: int) -> None:
         with self._ports.placeholders.within(heard.place.key):
             redact = self._ports.redactor.redact
             text = redact(heard.text or replies.ABOUT_FILES)
@@ -167,7 +174,7 @@ class MessageIntake:
                 )
             raise
 
-    async def _follows_up(self, heard: Heard) -> bool:
+    async def _follows_up(self, heard: UserMessage) -> bool:
         if self._settings.follow_up == "mention" or not heard.in_thread:
             return False
         return await self._ports.sessions.find(heard.place) is not None
@@ -176,7 +183,7 @@ class MessageIntake:
         turn = await self._ports.sessions.running_turn(place)
         return turn is not None and await self._ports.stops.request(turn, by)
 
-    async def _turn_away(self, heard: Heard) -> None:
+    async def _turn_away(self, heard: UserMessage) -> None:
         if not heard.addressed:
             return
         about = {"team": heard.asker.team, "channel": heard.place.channel}
@@ -184,7 +191,7 @@ class MessageIntake:
         if heard.is_primary:
             self._whisper(heard, replies.EXTERNAL)
 
-    def _whisper(self, heard: Heard, text: str) -> None:
+    def _whisper(self, heard: UserMessage, text: str) -> None:
         self._background.run(
             "whisper",
             self._ports.surface.whisper(heard.reply_place, heard.asker.user, text),

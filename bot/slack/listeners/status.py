@@ -11,7 +11,7 @@ from typing import Final, Protocol, TypeVar
 
 from bot.domain.change import named
 from bot.domain.ids import ALERTS, MessageTs, Person, Place
-from bot.domain.overview import Talk, UnderWay
+from bot.domain.overview import RecentConversation, RunningQuestion
 from bot.domain.proposal import Proposal
 from bot.domain.provider_status import ProviderStatus
 from bot.ports.failures import StorageUnavailable
@@ -134,7 +134,7 @@ class Status:
         except TimeoutError:
             return VisibleChannels(frozenset(), len(owners))
 
-    def _running(self, row: UnderWay) -> str:
+    def _running(self, row: RunningQuestion) -> str:
         link = self._link(row.place, row.place.thread_ts or row.ts, "its thread")
         if row.since is None:
             return f"• {_where(row.place)}: a question is queued, {link}"
@@ -149,7 +149,7 @@ class Status:
             f"{_clock(row.expires_at)}; can decide: {roles}"
         )
 
-    def _talk(self, row: Talk) -> str:
+    def _talk(self, row: RecentConversation) -> str:
         link = self._link(row.place, row.place.thread_ts, "its thread")
         count = f"{row.questions} question{'' if row.questions == 1 else 's'}"
         who = f", the last of {_name(row.asker)}" if row.asker else ""
@@ -160,7 +160,7 @@ class Status:
         return f"<{found}|{label}>" if found else label
 
 
-def _owner_of_talk(row: Talk) -> str:
+def _owner_of_talk(row: RecentConversation) -> str:
     return row.asker
 
 

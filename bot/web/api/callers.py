@@ -102,7 +102,7 @@ class Rate:
             raise Denied(429, "too_many_requests", f"Wait {wait_s} s.", wait_s)
 
 
-class CallerDoor:
+class CallerAuthenticator:
     """`home` is the team of accounts that name none."""
 
     def __init__(

@@ -28,7 +28,7 @@ class Request(Wire):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Told(Wire):
+class ApiResponse(Wire):
     """An answer, or an event of a stream."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -52,20 +52,20 @@ class NewDecision(Request):
     reason: Annotated[str, Field(max_length=MOST_REASON_CHARS)] = ""
 
 
-class ErrorDetail(Told):
+class ErrorDetail(ApiResponse):
     """`code` is stable; `message` says what happened, what was kept and what to do."""
 
     code: str
     message: str
 
 
-class Error(Told):
+class Error(ApiResponse):
     """The answer to a request that was refused or failed."""
 
     error: ErrorDetail
 
 
-class Me(Told):
+class Me(ApiResponse):
     """Who the caller is. `roles` are those of `[roles]` that are held now."""
 
     user: str
@@ -76,7 +76,7 @@ class Me(Told):
     is_admin: bool
 
 
-class Session(Told):
+class Session(ApiResponse):
     """One conversation and its owner. A list also has the beginning of its first question."""
 
     id: str
@@ -87,7 +87,7 @@ class Session(Told):
     question: str = ""
 
 
-class Sessions(Told):
+class Sessions(ApiResponse):
     """The newest first."""
 
     sessions: list[Session]
@@ -100,7 +100,7 @@ def _state_of_an_older_record(state: object) -> object:
     return _OLDER_STATES.get(state, state) if isinstance(state, str) else state
 
 
-class Claim(Told):
+class Claim(ApiResponse):
     """One sentence of an answer, and whether the cited evidence supports it."""
 
     text: str
@@ -112,7 +112,7 @@ class Claim(Told):
     note: str = ""
 
 
-class EvidenceLine(Told):
+class EvidenceLine(ApiResponse):
     """One numbered result. Its content is read by number."""
 
     number: str
@@ -124,14 +124,14 @@ class EvidenceLine(Told):
     truncated: bool
 
 
-class ChartLine(Told):
+class ChartLine(ApiResponse):
     """One series; its values belong to `at` of the chart."""
 
     name: str
     values: list[float]
 
 
-class Chart(Told):
+class Chart(ApiResponse):
     """A picture of points that the result holds. `usual` is its baseline's median, `since` the onset."""
 
     product: str
@@ -143,7 +143,7 @@ class Chart(Told):
     since: datetime | None
 
 
-class Table(Told):
+class Table(ApiResponse):
     """Rows of the result; each has a cell for every head."""
 
     heads: list[str]
@@ -162,7 +162,7 @@ class Evidence(EvidenceLine):
     table: Table | None = None
 
 
-class Usage(Told):
+class Usage(ApiResponse):
     """Tokens of all rounds; the input is the sum of the uncached, the read and the written."""
 
     input_tokens: int
@@ -172,7 +172,7 @@ class Usage(Told):
     output_tokens: int
 
 
-class QuestionEvent(Told):
+class QuestionEvent(ApiResponse):
     """A question. `message_id` numbers the questions of a session; later ones are greater."""
 
     message_id: str
@@ -180,21 +180,21 @@ class QuestionEvent(Told):
     asker: str
 
 
-class TextEvent(Told):
+class TextEvent(ApiResponse):
     """A piece of the answer, to be appended."""
 
     message_id: str
     text: str
 
 
-class ResetEvent(Told):
+class ResetEvent(ApiResponse):
     """All text of that answer so far is void; this replaces it."""
 
     message_id: str
     text: str
 
 
-class ToolStartEvent(Told):
+class ToolStartEvent(ApiResponse):
     """A tool call passed every check and runs."""
 
     message_id: str
@@ -203,7 +203,7 @@ class ToolStartEvent(Told):
     arguments: JsonObject
 
 
-class ToolEndEvent(Told):
+class ToolEndEvent(ApiResponse):
     """A tool call ended. `evidence` is the number of its citations in the answer."""
 
     message_id: str
@@ -218,14 +218,14 @@ class ToolEndEvent(Told):
     message: str
 
 
-class NoticeEvent(Told):
+class NoticeEvent(ApiResponse):
     """Something people should know. Without a `message_id` it is of the session: how an action ended."""
 
     message_id: str
     text: str
 
 
-class ProposalEvent(Told):
+class ProposalEvent(ApiResponse):
     """A proposal was raised or changed its state; read it by its id.
 
     `status` is its state in words, `effect` its effect in one line.
@@ -240,14 +240,14 @@ class ProposalEvent(Told):
     product: str
 
 
-class ClaimsEvent(Told):
+class ClaimsEvent(ApiResponse):
     """What the answer claims, sentence by sentence; before `done`."""
 
     message_id: str
     claims: list[Claim]
 
 
-class DoneEvent(Told):
+class DoneEvent(ApiResponse):
     """The end of an answer, with the whole text: the streamed text is only a preview of it.
 
     `screen` is what of it fits a phone: a headline and at most five lines; empty: all of it. `more`
@@ -297,7 +297,7 @@ EVENTS: Final[dict[ChatEventKind, type[Event]]] = {
 }
 
 
-class Message(Told):
+class Message(ApiResponse):
     """One question and its answer, as far as it has come. `done` is there at its end."""
 
     id: str
@@ -312,7 +312,7 @@ class Message(Told):
     done: DoneEvent | None
 
 
-class Messages(Told):
+class Messages(ApiResponse):
     """Oldest first. `last_event_id` is where a stream goes on; `notices` are of the session.
 
     `goes_on`: the conversation is longer than one answer; follow its events from `last_event_id`.
@@ -324,19 +324,19 @@ class Messages(Told):
     goes_on: bool = False
 
 
-class Asked(Told):
+class Asked(ApiResponse):
     """A question that was taken: it is answered whether anybody reads on or not."""
 
     message_id: str
 
 
-class Stopped(Told):
+class Stopped(ApiResponse):
     """`stopping`: a running answer was asked to end; it ends with its findings so far."""
 
     stopping: bool
 
 
-class AsStored(Told):
+class AsStored(ApiResponse):
     """JSON as it is stored, and as it runs: for readers with 53-bit numbers. Empty: no value."""
 
     params: str
@@ -344,7 +344,7 @@ class AsStored(Told):
     outcome: str
 
 
-class Proposal(Told):
+class Proposal(ApiResponse):
     """What a card shows: all that would run. `touches` are names of what it would touch.
 
     `channel` and the names are those of the chat platform, or ids if unknown; `thread_url` opens
@@ -391,13 +391,13 @@ class Proposal(Told):
     expires_at: datetime
 
 
-class Proposals(Told):
+class Proposals(ApiResponse):
     """The open ones that the caller may see, the one that expires first at the top."""
 
     proposals: list[Proposal]
 
 
-class Decided(Told):
+class Decided(ApiResponse):
     """`counted`: a confirmation was counted, and more people have to give theirs.
 
     `lost`: it was decided before, or expired. `pending`: it is on record and will be carried out.
@@ -408,7 +408,7 @@ class Decided(Told):
     proposal: Proposal
 
 
-class Talk(Told):
+class Talk(ApiResponse):
     """A conversation on any platform. `asker` asked last in it. Names are ids where they are not known."""
 
     team: str
@@ -422,7 +422,7 @@ class Talk(Told):
     active_at: datetime
 
 
-class UnderWay(Told):
+class UnderWay(ApiResponse):
     """A question that is being answered; a waiting one has neither `asker` nor `since`."""
 
     team: str
@@ -435,32 +435,32 @@ class UnderWay(Told):
     since: datetime | None
 
 
-class Overview(Told):
+class Overview(ApiResponse):
     """What goes on everywhere: the newest conversations first, of answers the oldest."""
 
     sessions: list[Talk]
     under_way: list[UnderWay]
 
 
-class Providers(Told):
+class Providers(ApiResponse):
     """The state of each model backend."""
 
     providers: list[JsonObject]
 
 
-class Tools(Told):
+class Tools(ApiResponse):
     """Every tool, its toolsets and how its calls went."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
 
-class Budget(Told):
+class Budget(ApiResponse):
     """Today's spending (UTC), in micro-dollars, and a forecast for the day."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
 
-class AuditEntries(Told):
+class AuditEntries(ApiResponse):
     """Rows of the audit log in order. Go on with `after` = `last_seq`."""
 
     entries: list[JsonObject]
@@ -491,7 +491,7 @@ class Nothing(Wire):
     """Where nothing is asked for beside the path."""
 
 
-class AuditState(Told):
+class AuditState(ApiResponse):
     """Whether the chain holds, as it was verified at `at`."""
 
     ok: bool

@@ -19,7 +19,7 @@ from bot.domain.chats import ChatEventKind, ChatSession
 from bot.domain.ids import MessageTs
 from bot.ports.failures import StorageUnavailable
 from bot.web.api import models
-from bot.web.api.callers import UNAUTHORIZED, CallerDoor, Denied
+from bot.web.api.callers import UNAUTHORIZED, CallerAuthenticator, Denied
 from bot.web.api.operations import MAX_BODY_BYTES
 from bot.web.api.sessions import Conversations
 from bot.web.ingest import IngestRefused, read_body
@@ -81,7 +81,7 @@ class _Asked:
 class NirmataWire:
     """Served over the same conversations, callers and roles as the API."""
 
-    door: CallerDoor
+    door: CallerAuthenticator
     conversations: Conversations
 
     def routes(self) -> Sequence[web.RouteDef]:

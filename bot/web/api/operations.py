@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from bot.domain.callers import Caller
 from bot.ports.failures import StorageUnavailable
-from bot.web.api.callers import CallerDoor, Denied
+from bot.web.api.callers import CallerAuthenticator, Denied
 from bot.web.api.models import Error, ErrorDetail, Nothing
 from bot.web.ingest import IngestRefused, read_body
 from tools.redactor import RedactionFailed
@@ -77,7 +77,7 @@ class Operation:
     path_patterns: Mapping[str, str] = field(default_factory=dict)
 
 
-def routes(operations: Sequence[Operation], door: CallerDoor) -> Sequence[web.RouteDef]:
+def routes(operations: Sequence[Operation], door: CallerAuthenticator) -> Sequence[web.RouteDef]:
     return [_route(each, _handler(each, door)) for each in operations]
 
 
@@ -89,7 +89,7 @@ def _route(operation: Operation, handler: Handler) -> web.RouteDef:
 
 
 def _handler(
-    operation: Operation, door: CallerDoor
+    operation: Operation, door: CallerAuthenticator
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     async def handle(request: web.Request) -> web.StreamResponse:
         try:

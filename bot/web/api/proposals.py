@@ -26,10 +26,10 @@ from bot.ports.overview import Overview
 from bot.ports.proposals import Decision, ProposalStore
 from bot.ports.trail import AuditLog
 from bot.web.api import models
+from bot.web.api.caller_permissions import CallerPermissions
 from bot.web.api.callers import Denied
 from bot.web.api.naming import Naming, called
 from bot.web.api.operations import Call, Operation
-from bot.web.api.standing import Standing
 from tools.redactor import Redactor
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -50,7 +50,7 @@ SLOW: Final = "I could not check your permission in time; nothing changed. Try a
 class Deciding:
     proposals: ProposalStore
     overview: Overview
-    standing: Standing
+    standing: CallerPermissions
     judge: Judge
     workflows: Workflows
     audit: AuditLog

@@ -13,10 +13,10 @@ from bot.chat.budget_report import BudgetReport
 from bot.ports.overview import Overview
 from bot.ports.trail import Trail
 from bot.web.api import models
+from bot.web.api.caller_permissions import CallerPermissions
 from bot.web.api.naming import Naming
 from bot.web.api.operations import Call, Operation
 from bot.web.api.spending import budget_told
-from bot.web.api.standing import Standing
 
 PROVIDERS_PATH: Final = "/api/v1/llm/providers"
 BUDGET_PATH: Final = "/api/v1/budget"
@@ -55,7 +55,7 @@ class Verified:
 class Reports:
     """The dependencies of its operations. `providers` and `tools` match the commands' output."""
 
-    standing: Standing
+    standing: CallerPermissions
     roles: Callable[[], Sequence[str]]
     providers: Report
     budget: Callable[[], Awaitable[BudgetReport]]

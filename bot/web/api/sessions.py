@@ -21,12 +21,12 @@ from bot.ports.sessions import SessionStore
 from bot.privacy.session_memory import Placeholders
 from bot.store.chats import KeyReused, StoredChats
 from bot.web.api import models
+from bot.web.api.caller_permissions import CallerPermissions
 from bot.web.api.callers import Denied, Rate
 from bot.web.api.chat import wire
 from bot.web.api.chat.opened import opened
 from bot.web.api.folding import messages_of
 from bot.web.api.operations import Call, Header, Operation, told
-from bot.web.api.standing import Standing
 from bot.web.api.streams import Reader, Streams, last_event_id
 from tools.redactor import Redactor
 
@@ -50,7 +50,7 @@ LAST: Final = Header("Last-Event-ID", r"^[0-9]{1,18}$", "Continue after the even
 class Conversations:
     chats: StoredChats
     sessions: SessionStore
-    standing: Standing
+    standing: CallerPermissions
     workflows: Workflows
     stops: StopRequests
     redactor: Redactor

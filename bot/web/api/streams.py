@@ -20,9 +20,9 @@ from bot.domain.ids import Person
 from bot.ports.failures import StorageUnavailable
 from bot.privacy.session_memory import Placeholders
 from bot.store.chats import StoredChats
-from bot.web.api.callers import CallerDoor, Denied
+from bot.web.api.callers import CallerAuthenticator, Denied
 from bot.web.api.chat import wire
-from bot.web.api.chat.bells import Bells
+from bot.web.api.chat.notifier import ChatNotifier
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -70,9 +70,9 @@ class Reader:
 @dataclass(frozen=True, slots=True)
 class Streams:
     chats: StoredChats
-    bells: Bells
+    bells: ChatNotifier
     placeholders: Placeholders
-    door: CallerDoor
+    door: CallerAuthenticator
     open: OpenStreams
 
     async def serve(

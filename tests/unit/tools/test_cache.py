@@ -10,7 +10,7 @@ from tests.fakes.tools import Bench, EchoOutput, FakeTool, bench, contract
 from tools.contract import PROPOSE_TOOL_ID, Effect
 from tools.errors import ToolErrorCode, UpstreamFailed
 from tools.policy import ToolPolicy
-from tools.recent_calls import NOTE_BYTES, TTL_S, Kept, result_cache, with_age
+from tools.recent_calls import NOTE_BYTES, TTL_S, CachedCall, result_cache, with_age
 from tools.records import CallEnded, CallStarted
 
 
@@ -108,7 +108,7 @@ def test_a_cached_result_expires_and_the_oldest_is_evicted() -> None:
     now = [0.0]
     cache = result_cache(lambda: now[0], max_entries=2)
     for at_s, key in enumerate((b"a", b"b", b"c")):
-        cache[key] = Kept("{}", "", False, at_s)
+        cache[key] = CachedCall("{}", "", False, at_s)
 
     assert sorted(cache) == [b"b", b"c"]
     now[0] = 1.0 + TTL_S
@@ -117,14 +117,14 @@ def test_a_cached_result_expires_and_the_oldest_is_evicted() -> None:
 
 def test_the_age_of_a_slow_calls_result_counts_from_its_start() -> None:
     cache = result_cache(lambda: TTL_S)
-    cache[b"slow"] = Kept("{}", "", False, 0.0)
+    cache[b"slow"] = CachedCall("{}", "", False, 0.0)
 
     assert not cache
 
 
 @pytest.mark.parametrize("content", ["{}", '{"a":1}'])
 def test_the_note_is_json_and_short(content: str) -> None:
-    text = with_age(Kept(content, "", False, 0.0), TTL_S)
+    text = with_age(CachedCall(content, "", False, 0.0), TTL_S)
 
     assert orjson.loads(text)["from_cache"] == "read 30s ago"
     assert len(text) - len(content) <= NOTE_BYTES

@@ -29,7 +29,7 @@ _LONG_CHARS: Final = 16_384
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class ChatServices:
     """The shared parts of all answers of this process. `redact` may raise RedactionFailed."""
 
     chats: StoredChats
@@ -43,7 +43,7 @@ class ChatAnswerStream:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: ChatServices,
         session: Callable[[], Awaitable[ChatSession]],
         message: str,
         writer: str,

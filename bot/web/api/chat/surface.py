@@ -22,7 +22,7 @@ from bot.domain.session import Ask
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.platform import PlatformTraits
 from bot.web.api.chat import wire
-from bot.web.api.chat.stream import ChatAnswerStream, Desk
+from bot.web.api.chat.stream import ChatAnswerStream, ChatServices
 from tools.redactor import RedactionFailed
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -48,7 +48,7 @@ TRAITS: Final = PlatformTraits(
 class ChatLogSurface:
     """Over one database. Its answers grow while `running`."""
 
-    def __init__(self, desk: Desk, write_s: float = WRITE_S) -> None:
+    def __init__(self, desk: ChatServices, write_s: float = WRITE_S) -> None:
         self._desk = desk
         self._write_s = write_s
         self._sessions: dict[str, ChatSession] = {}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from adapters.observe.signal_map import Known, signals_of
+from adapters.observe.signal_map import KnownMetric, signals_of
 from tools.signals import MetricType, Place, Signal
 
 HERE = {"checkout": [Place("service", "checkout")]}
@@ -12,11 +12,11 @@ HERE = {"checkout": [Place("service", "checkout")]}
 
 def known(
     name: str, kind: MetricType = "", values: Mapping[str, frozenset[str]] | None = None
-) -> Known:
-    return Known(name, HERE, kind, None, values or {})
+) -> KnownMetric:
+    return KnownMetric(name, HERE, kind, None, values or {})
 
 
-def named(*found: Known) -> dict[str, Signal]:
+def named(*found: KnownMetric) -> dict[str, Signal]:
     return {signal.name: signal for signal in signals_of(found)}
 
 
@@ -86,7 +86,7 @@ def test_sum_and_count_without_buckets_are_a_mean() -> None:
     ],
     ids=lambda value: getattr(value, "metric", value),
 )
-def test_counter_is_never_read_raw(one: Known, reading: str) -> None:
+def test_counter_is_never_read_raw(one: KnownMetric, reading: str) -> None:
     assert [signal.reading for signal in signals_of([one])] == [reading]
 
 

@@ -9,7 +9,7 @@ from adapters.control_plane.port import AnswerKind, ControlAnswer, ExecutorKind
 from bot.actions.catalog import ActionCatalog, ActionRule, CatalogError
 from bot.actions.display import ProposalDisplay
 from bot.actions.effect import Deviation, EffectCheck, rollback_context
-from bot.actions.propose import Venue
+from bot.actions.propose import ProposalScope
 from bot.actions.watch import WatchSweep
 from bot.domain.audit import AuditKind
 from bot.domain.chart import Chart, Line
@@ -43,7 +43,7 @@ def sweep(world: World, *measured: Deviation | None) -> WatchSweep:
 
     async def propose(row: Proposal, draft: ProposalDraft) -> ProposalReceipt:
         context = rollback_context(row, world.channel, frozenset(), world.clock)
-        return await world.desk().propose_at(draft, context, Venue(PLACE, world.channel))
+        return await world.desk().propose_at(draft, context, ProposalScope(PLACE, world.channel))
 
     effect = EffectCheck(catalog, measure, propose, display, world.audit, world.clock)
     return WatchSweep(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.alerts.intake import AlertIntake, Taken
+from bot.alerts.intake import AlertIntake, IntakeCounts
 from bot.alerts.words import note, question
 from bot.app.rules import alert_rules
 from bot.domain.alerts import (
@@ -74,14 +74,16 @@ async def test_a_rule_accepts_alerts_that_match_all_of_its_labels(
     entry: dict[str, object], labels: dict[str, str], takes: bool
 ) -> None:
     desk = Desk(entry)
-    assert await desk.intake.take([alert(**labels)]) == Taken(int(takes), int(not takes))
+    assert await desk.intake.take([alert(**labels)]) == IntakeCounts(int(takes), int(not takes))
     assert desk.counted == [("alertmanager", "taken" if takes else "unmatched", 1)]
 
 
 @pytest.mark.parametrize(
-    ("takes", "told"), [(True, Taken(1, 0)), (False, Taken(0, 1))], ids=["taken", "unmatched"]
+    ("takes", "told"),
+    [(True, IntakeCounts(1, 0)), (False, IntakeCounts(0, 1))],
+    ids=["taken", "unmatched"],
 )
-async def test_an_alert_repeated_in_a_request_counts_once(takes: bool, told: Taken) -> None:
+async def test_an_alert_repeated_in_a_request_counts_once(takes: bool, told: IntakeCounts) -> None:
     desk = Desk({} if takes else {"match": {"team": "other"}})
     repeated = [alert("first"), alert("second"), alert("third")]
 

@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from bot.app.operator_tools import policy_of
-from bot.cli.check.installation import Asked, made
+from bot.cli.check.installation import InstallationProbe, made
 from bot.cli.check.observe import check_observed
 from bot.cli.check.tools import check_channels
 from bot.settings.model import Settings
@@ -35,7 +35,7 @@ async def test_each_named_backend_is_checked(request: pytest.FixtureRequest) -> 
     request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
     async with AsyncExitStack() as stack:
         of = await made(SETTINGS, stack)
-        found = await check_observed(Asked(of, None, None))  # type: ignore[arg-type]
+        found = await check_observed(InstallationProbe(of, None, None))  # type: ignore[arg-type]
 
     assert sorted(each.part for each in found if each.fails) == [
         "errors eu", "logs eu", "logs us", "traces", "traces eu",

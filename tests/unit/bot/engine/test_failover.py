@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 import sqlalchemy as sa
 
-from bot.engine.lease import AT_ONCE, DbosRecords, Failover, Lease, Left
+from bot.engine.lease import AT_ONCE, DbosRecords, Failover, Lease, UnfinishedWork
 from bot.ports.failures import StorageUnavailable
 from bot.store.columns import Instant
 from bot.store.database import Database
@@ -32,8 +32,8 @@ class MemoryRecords(DbosRecords):
     batches: list[int] = field(default_factory=list)
     unknown: dict[str, int] = field(default_factory=dict)
 
-    async def left_by(self, executor: str) -> Left:
-        return Left(list(self.by.get(executor, [])), self.unknown.get(executor, 0))
+    async def left_by(self, executor: str) -> UnfinishedWork:
+        return UnfinishedWork(list(self.by.get(executor, [])), self.unknown.get(executor, 0))
 
     async def hand_on(self, workflows: Sequence[str]) -> None:
         self.batches.append(len(workflows))
@@ -170,7 +170,7 @@ async def test_work_of_other_replicas_is_reported_as_lost(site: Site) -> None:
 
 
 class _Away(MemoryRecords):
-    async def left_by(self, executor: str) -> Left:
+    async def left_by(self, executor: str) -> UnfinishedWork:
         raise StorageUnavailable("gone")
 
 

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from bot.engine import journal as journals
 from bot.engine.journal import RETRIES, TurnJournal
-from bot.ports.failures import GivenUp, StorageUnavailable
+from bot.ports.failures import StepAbandoned, StorageUnavailable
 from bot.store.database import Database
 from bot.store.tables import tickets
 from bot.store.turn_steps import TurnSteps
@@ -95,12 +95,12 @@ async def test_parallel_steps_are_one_record_in_the_given_order(steps: TurnSteps
 
 async def test_an_abandoned_step_stays_abandoned_and_later_ones_run(steps: TurnSteps) -> None:
     journal = await resumed(steps, gives_up=True)
-    with pytest.raises(GivenUp, match="round:1"):
+    with pytest.raises(StepAbandoned, match="round:1"):
         await journal.step("round:1", never)
     assert await journal.step("keep", says("kept")) == "kept"
 
     again = await resumed(steps)
-    with pytest.raises(GivenUp, match="round:1"):
+    with pytest.raises(StepAbandoned, match="round:1"):
         await again.step("round:1", never)
     assert await again.step("keep", never) == "kept"
 

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from bot.alerts.intake import Taken
+from bot.alerts.intake import IntakeCounts
 from bot.app.rules import alert_wires
 from bot.domain.alerts import Alert
 from bot.ports.failures import StorageUnavailable
@@ -31,11 +31,11 @@ class Desk:
         self.taken: list[Alert] = []
         self._error = error
 
-    async def take(self, alerts: Sequence[Alert]) -> Taken:
+    async def take(self, alerts: Sequence[Alert]) -> IntakeCounts:
         if self._error:
             raise self._error
         self.taken += alerts
-        return Taken(len(alerts), 0)
+        return IntakeCounts(len(alerts), 0)
 
 
 @asynccontextmanager

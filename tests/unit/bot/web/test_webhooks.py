@@ -12,7 +12,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from adapters.told import IngestedEvent
-from bot.alerts.intake import Taken
+from bot.alerts.intake import IntakeCounts
 from bot.domain.alerts import Alert
 from bot.ports.failures import StorageUnavailable
 from bot.ports.ingested_events import EventStore
@@ -411,7 +411,7 @@ async def test_a_path_without_its_secret_is_503_and_names_the_setting(
 ) -> None:
     app, events, clock = web.Application(), MemoryEvents(), SetClock(NOW)
 
-    async def take(_alerts: Sequence[Alert]) -> Taken:
+    async def take(_alerts: Sequence[Alert]) -> IntakeCounts:
         raise AssertionError
 
     app.router.add_routes(webhook_routes(events, clock, SenderSecrets()))

@@ -8,7 +8,7 @@ import pytest
 from pydantic import JsonValue
 
 from bot.domain.ids import ALERTS, ChannelId, MessageTs, Place, TeamId, UserId
-from bot.domain.overview import Talk, UnderWay
+from bot.domain.overview import RecentConversation, RunningQuestion
 from bot.domain.proposal import Proposal
 from bot.domain.provider_status import ProviderStatus
 from bot.ports.failures import SurfaceFailed
@@ -28,8 +28,8 @@ def card(channel: str, action: str = "restart-host", asker: str = "U9") -> Propo
     return replace(made, asked_by=replace(made.asked_by, user=UserId(asker)))
 
 
-def running(channel: str, asker: str = "U2") -> UnderWay:
-    return UnderWay(at(channel), MessageTs("100.1"), UserId(asker), NOW)
+def running(channel: str, asker: str = "U2") -> RunningQuestion:
+    return RunningQuestion(at(channel), MessageTs("100.1"), UserId(asker), NOW)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ async def test_status_shows_each_person_only_what_they_may_see(ingress: Ingress)
     ingress.overview.running = [
         running("C1"),
         running("C2"),
-        UnderWay(at("C1"), MessageTs("3.3"), None, None),
+        RunningQuestion(at("C1"), MessageTs("3.3"), None, None),
     ]
     ingress.overview.open = [card("C2", "drop-secret"), card("C1")]
     ingress.switch.frozen, ingress.switch.by = True, "U0ADMIN"
@@ -93,7 +93,7 @@ async def test_status_shows_each_person_only_what_they_may_see(ingress: Ingress)
 
 
 async def test_a_direct_message_is_shown_only_to_its_person(ingress: Ingress) -> None:
-    ingress.overview.talked = [Talk(at("D0BOB"), NOW, 2, UserId("U1"))]
+    ingress.overview.talked = [RecentConversation(at("D0BOB"), NOW, 2, UserId("U1"))]
     mine, others = await ask(ingress, "sessions"), await ask(ingress, "sessions", "U2")
 
     assert "a direct message" in mine
@@ -104,8 +104,8 @@ async def test_a_direct_message_is_shown_only_to_its_person(ingress: Ingress) ->
 
 
 async def test_an_alerts_question_mentions_no_one(ingress: Ingress) -> None:
-    ingress.overview.running = [UnderWay(at("C1"), MessageTs("100.1"), ALERTS, NOW)]
-    ingress.overview.talked = [Talk(at("C1"), NOW, 1, ALERTS)]
+    ingress.overview.running = [RunningQuestion(at("C1"), MessageTs("100.1"), ALERTS, NOW)]
+    ingress.overview.talked = [RecentConversation(at("C1"), NOW, 1, ALERTS)]
 
     assert "a question of an alert since" in await ask(ingress, "status")
     assert "1 question, the last of an alert," in await ask(ingress, "sessions")
@@ -147,5 +147,5 @@ async def test_hostile_names_and_very_many_rows_stay_lines(ingress: Ingress) -> 
 
 async def test_an_api_question_shows_no_place(ingress: Ingress) -> None:
     api = Place(TeamId("headless"), ChannelId("incident-x"), MessageTs("1.1"))
-    ingress.overview.talked = [Talk(api, NOW + timedelta(hours=1), 1, UserId("U1"))]
+    ingress.overview.talked = [RecentConversation(api, NOW + timedelta(hours=1), 1, UserId("U1"))]
     assert "incident-x" not in await ask(ingress, "sessions")

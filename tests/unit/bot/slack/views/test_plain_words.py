@@ -17,7 +17,7 @@ from bot.domain.proposal import ProposalState
 from bot.domain.roles import HeldRoles
 from bot.domain.turn_events import TurnEnd
 from bot.slack.listeners.budget_answer import budget_answer
-from bot.slack.listeners.home import Seen, home_view
+from bot.slack.listeners.home import HomeContent, home_view
 from bot.slack.views.render import closing, render
 from tests.fakes.stores import Memory, MemoryLedger
 from tests.fixtures_stores import ROUND
@@ -78,7 +78,7 @@ async def test_the_budget_shows_no_ids() -> None:
     ],
 )
 def test_the_approvers_of_a_channel_are_listed_in_words(rule: ChannelRule, told: str) -> None:
-    seen = Seen((rule,), HeldRoles(), True, (), "")
+    seen = HomeContent((rule,), HeldRoles(), True, (), "")
     shown = json.dumps(home_view(seen))
 
     assert told in shown

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.analysis.standing import Standing, standing
+from tools.analysis.trajectory import Trajectory, trajectory_of
 from tools.signals import Role, Worse
 
 STEP = 60.0
@@ -19,9 +19,9 @@ def stands(
     worse: Worse = "up",
     limit: float | None = None,
     step_s: float = STEP,
-) -> Standing | None:
+) -> Trajectory | None:
     points = [(n * step_s, value) for n, value in enumerate(values)]
-    return standing(points, role, unit, worse, limit, STEP)
+    return trajectory_of(points, role, unit, worse, limit, STEP)
 
 
 def test_a_clear_departure_from_the_first_values_is_reported() -> None:

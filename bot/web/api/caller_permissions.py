@@ -22,7 +22,7 @@ from tools.policy import fits_channel
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CallerPermissions:
     """`roles` know every person and service. The sequences are the current ones.
 
     `is_ours`: a proposal of the home workspace or of a conversation over HTTP. Another workspace's

@@ -28,7 +28,7 @@ _RUNS_OUT_S: Final = 4 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Trajectory:
     """`first` is how it began, at `first_at`, and `now` the median of its last quarter.
 
     `size` is how far it went, in spreads.
@@ -45,14 +45,14 @@ class Standing:
     runs_out_s: float | None
 
 
-def standing(
+def trajectory_of(
     points: Points,
     role: Role,
     unit: str | None,
     worse: Worse,
     limit: float | None,
     step_s: float,
-) -> Standing | None:
+) -> Trajectory | None:
     """None without a statement: too few samples, no limit passed, no clear trend.
 
     `limit` is in seconds, ratios or pieces, for any unit of the series. A sparse series (samples in
@@ -71,7 +71,7 @@ def standing(
     runs_out_s = _runs_out(points, first) if falls and size and role == "disk" else None
     if not size and over is None:
         return None
-    return Standing(first, points[0][0], now, size, falls, over, runs_out_s)
+    return Trajectory(first, points[0][0], now, size, falls, over, runs_out_s)
 
 
 def _size(
@@ -101,14 +101,14 @@ def _runs_out(points: Points, first: float) -> float | None:
     return left_s if left_s < _RUNS_OUT_S else None
 
 
-def at_limit(moved: Shift, role: Role, unit: str | None, limit: float | None) -> Standing | None:
+def at_limit(moved: Shift, role: Role, unit: str | None, limit: float | None) -> Trajectory | None:
     """A share of failures that is bad for everybody, or what is full, that did not change; None for any less.
 
-    `moved` is its range against the time before; `limit` as for `standing`, and only of a part of a whole.
+    `moved` is its range against the time before; `limit` as for `trajectory_of`, and only of a part of a whole.
     """
     if (unit or "").lower() not in _WHOLE or moved.up >= CLEAR:
         return None
     limit = MANY_FAIL if role == "errors" else FULL if role in _QUEUES else limit
     if limit is None or min(moved.middle, moved.last) < limit * scale_of(unit):
         return None
-    return Standing(moved.usual, 0.0, moved.middle, 0.0, False, limit * scale_of(unit), None)
+    return Trajectory(moved.usual, 0.0, moved.middle, 0.0, False, limit * scale_of(unit), None)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Bells:
+class ChatNotifier:
     """By session. Readers look at the log anyway, so a ring that is missed costs a moment."""
 
     def __init__(self) -> None:
