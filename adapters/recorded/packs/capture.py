@@ -8,7 +8,7 @@ import asyncio
 import math
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import Final, TypeVar
@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 from pydantic import JsonValue
 
 from adapters.observe.signal_promql import groups_of, quoted
+from adapters.recorded.packs.schema import DeployRow
 from tools.analysis.cluster.fields import labels_of, name_of, namespace_of
 from tools.analysis.cluster.inventory import owner_of, workload_of_pod
 from tools.capabilities import (
@@ -253,19 +254,9 @@ async def take_deploys(
         for product in products:
             between = partial(source.between, product, interval)
             found = await asked(between, f"deploys of {product}", taken)
-            taken.rows += [
-                {
-                    "product": one.product,
-                    "version": one.version,
-                    "at": one.at.isoformat(),
-                    "actor": one.actor,
-                    "host": one.host,
-                    "commit": one.commit,
-                    "status": one.status,
-                    "previous_version": one.previous_version,
-                }
-                for one in found or ()
-            ]
+            for one in found or ():
+                row = asdict(one) | {"at": one.at.isoformat()}
+                taken.rows.append({name: row[name] for name in DeployRow.model_fields})
     return taken
 
 
