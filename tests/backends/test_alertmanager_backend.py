@@ -93,7 +93,7 @@ async def test_an_alert_opens_one_thread_counts_repeats_and_resolves(tmp_path: P
             (opened,) = await bot.workspace.wait_for(lambda: openings(bot), 20.0)
             asked = Asked(CHECKOUT, opened.ts, opened.ts)
             assert "The pool is exhausted." in await bot.answer(asked)
-            await bot.workspace.wait_for(lambda: "Told again" in shown(openings(bot)[0]), 20.0)
+            await bot.workspace.wait_for(lambda: "Repeated" in shown(openings(bot)[0]), 20.0)
 
             await tell(url, "web-1", "web-2", ended=True)
 
