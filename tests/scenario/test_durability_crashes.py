@@ -1,7 +1,7 @@
 """Several turns in flight when their process crashes again and again: only the cause is given up."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -9,19 +9,21 @@ import pytest
 from tests.fakes.model_server import Round
 from tests.scenario.durability.gates import Hold
 from tests.scenario.durability.replica import Replica
-from tests.scenario.durability.world import Asked, World, logs_of, world_on
+from tests.scenario.durability.world import RESTART, Asked, World, logs_of, world_on
 
 POISON = "poison"
 LONG = "everything"
-POSTS = ("update", "postMessage")
+POSTS = ("update", "postMessage", "stopStream")
 MOST_CRASHES = 7
 INNOCENT = ("first", "second", "third", "fourth")
 EVERY = (*INNOCENT[:2], POISON, *INNOCENT[2:])
+POISONS = (POISON, INNOCENT[3])
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
-    async with world_on(request.param, tmp_path) as made:
+    kind, _, stream = request.param.partition(" ")
+    async with world_on(kind, tmp_path, stream=stream or "edit") as made:
         made.scripts |= {name: [Round(text=(f"Answer to {name}.",))] for name in EVERY}
         yield made
 
@@ -42,31 +44,40 @@ async def crash_with_all_in_flight(world: World) -> dict[str, Asked]:
     return asked
 
 
-async def crashes_again(world: World, poison: Asked) -> bool:
-    """Start a process, which dies as the poison is asked. False when its turn ends instead."""
-    hold = world.hold_round(POISON, 1, at=-1)
+async def crashes_again(world: World, poisons: Mapping[str, Asked]) -> bool:
+    """Start a process, which dies as a poison is asked. False when their turns end instead."""
+    holds = [world.hold_round(name, 1, at=-1) for name in poisons]
     process = await world.start()
-    asked = asyncio.ensure_future(hold.wait())
-    ended = asyncio.ensure_future(world.shows(poison, "could not be finished"))
-    await asyncio.wait((asked, ended), return_when=asyncio.FIRST_COMPLETED)
-    if crashed := asked.done():
+    asked = [asyncio.ensure_future(hold.reached.wait()) for hold in holds]
+    ends = (world.shows(each, "could not be finished") for each in poisons.values())
+    ended = asyncio.ensure_future(asyncio.wait_for(asyncio.gather(*ends), 60))
+    await asyncio.wait((*asked, ended), return_when=asyncio.FIRST_COMPLETED)
+    if crashed := any(each.done() for each in asked):
         await world.kill(process)
-    for each in (asked, ended):
+    for each in (*asked, ended):
         each.cancel()
     world.open()
     return crashed
 
 
-async def test_only_a_turn_that_crashes_alone_is_abandoned(world: World) -> None:
+@pytest.mark.parametrize(
+    ("world", "poisons"),
+    [("sqlite", POISONS), ("postgresql", POISONS[:1])],
+    indirect=["world"],
+    ids=["two", "one"],
+)
+async def test_only_a_turn_that_crashes_alone_is_abandoned(
+    world: World, poisons: Sequence[str]
+) -> None:
     asked = await crash_with_all_in_flight(world)
     # How often depends on how soon it is killed: its trial must not be over by then.
-    while await crashes_again(world, asked[POISON]):
-        assert world.rounds[POISON, 1] < MOST_CRASHES
+    while await crashes_again(world, {name: asked[name] for name in poisons}):
+        assert max(world.rounds[name, 1] for name in poisons) < MOST_CRASHES
     await world.settled()
 
-    for name in INNOCENT:
+    for name in set(EVERY).difference(poisons):
         is_answered(world, asked[name], name)
-    assert world.rounds[POISON, 1] >= 3
+    assert min(world.rounds[name, 1] for name in poisons) >= 3
 
 
 def has_opinions(sent: bytes) -> bool:
@@ -108,7 +119,12 @@ async def test_crashes_while_an_answer_is_shown_keep_all_of_it(world: World) -> 
 SHORT = "in a word"
 FENCED = "as code"
 READ = "from the logs"
+CARD = "with a card"
 DELIVERED = {
+    CARD: [
+        Round(text=("Proposing.",), calls=(RESTART,)),
+        Round(text=("A restart is proposed.",)),
+    ],
     SHORT: [Round(text=("The pool is full.",))],
     FENCED: [
         Round(
@@ -123,12 +139,16 @@ DELIVERED = {
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("world", "name", "said"),
     [
-        (SHORT, ["The pool is full."]),
-        (FENCED, [f"echo {number:04} of a script" for number in range(300)]),
-        (READ, ["Its log says that checkout is slow"]),
+        ("sqlite native", SHORT, ["The pool is full."]),
+        ("sqlite", CARD, ["A restart is proposed."]),
+        ("sqlite", FENCED, [f"echo {number:04} of a script" for number in range(300)]),
+        ("postgresql native", FENCED, [f"echo {number:04} of a script" for number in range(300)]),
+        ("postgresql", READ, ["Its log says that checkout is slow"]),
     ],
+    indirect=["world"],
+    ids=["native", "card", "long", "long-native", "logs"],
 )
 async def test_three_crashes_after_an_answer_was_shown_keep_it(
     world: World, name: str, said: Sequence[str]
@@ -145,6 +165,8 @@ async def test_three_crashes_after_an_answer_was_shown_keep_it(
     shown = "".join(message.text for message in world.answers(asked))
     whole = await world.whole_answer(asked) or shown
     assert [whole.count(each) for each in said] == [1] * len(said)
+    assert len(world.from_bot(asked, "kortex_card")) == (name == CARD)
+    assert world.grows(asked) == []
     assert "could not be finished" not in shown
     assert await world.turn_state(asked) == "answered"
 
@@ -208,7 +230,7 @@ async def test_a_turn_is_kept_while_new_questions_crash_the_process(world: World
     await holds[1].wait()
     await world.kill(process)
     world.open()
-    while await crashes_again(world, poison):
+    while await crashes_again(world, {POISON: poison}):
         assert world.rounds[POISON, 1] < MOST_CRASHES
     await world.settled()
 
