@@ -19,6 +19,10 @@ _ASKS: Final = re.compile(
     r"(?:the )?(?:logs?|lines?|events?|deploys?|traces?|metrics?|graph|p\d\d) (?:of|from|in|for|between|since|after|before|at)|dig|go|start|continue|again|retry|and|but|so|then|now|also|propose|roll|restart|scale|status|ok[, ]|hey[, ]|kortex)\b|$)",
     re.IGNORECASE,
 )
+# A question that is passed on: "support asks if carts are fine".
+_ASKED_ON: Final = re.compile(
+    r"\b(?:asks?|asking|asked|wants? to know|wonders?|wondering)\b", re.IGNORECASE
+)
 _THING: Final = r"(?:the |our |my |a |an |that )?([a-z0-9][\w./-]{1,60})"
 _IT_IS_NOT: Final = re.compile(
     r"\b(?:(?:it|this|that|cause|problem|issue)(?: is|['’]s| was)?(?: not|n['’]t)|(?:is|was)n['’]t|not|ruled? out|exclude) "
@@ -70,7 +74,7 @@ def said_by(who: str) -> str:
 
 
 def is_statement(text: str) -> bool:
-    return "?" not in text and _ASKS.match(text) is None
+    return "?" not in text and _ASKS.match(text) is None and _ASKED_ON.search(text) is None
 
 
 def states_fact(text: str) -> bool:

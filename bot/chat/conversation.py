@@ -1,9 +1,11 @@
 """The state of a turn in progress, and the form of calls and results in the conversation."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from typing import Final
 
 import orjson
 
@@ -15,6 +17,8 @@ from bot.domain.ids import ProposalId
 from bot.domain.turn_events import Evidence
 from tools.call_limits import Spent
 from tools.records import ToolOutcome
+
+_PROPOSAL_ID: Final = re.compile(r"\bp_[0-9a-f]{24}\b")
 
 
 @dataclass(slots=True)
@@ -62,10 +66,11 @@ class Conversation:
 
     @property
     def people_said(self) -> str:
-        """The words of people that the turn was asked with, and what they decided."""
+        """The words of people that the turn was asked with, what they decided, and open proposals."""
         asked = [m for m in self.request.messages if m.role is Role.USER]
-        decided = decisions_said(asked[-1].told) if asked else ""
-        return "\n".join([*(m.text for m in asked), *([decided] if decided else [])])
+        told = asked[-1].told if asked else ""
+        noted = [decisions_said(told), *_PROPOSAL_ID.findall(told)]
+        return "\n".join([*(m.text for m in asked), *filter(None, noted)])
 
     @property
     def steps(self) -> int:

@@ -26,6 +26,7 @@ async def test_triage_asked_again_links_the_open_card(stage: Start) -> None:
     assert "Open proposal" not in first
     assert "already proposed" in again
     assert proposal in again
+    assert "not in any result" not in again
     assert (
         f"Open proposal: rollback-deploy of checkout, <https://kortex-local.slack.com{link}"
         in again

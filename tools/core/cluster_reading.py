@@ -37,6 +37,12 @@ ALWAYS: Final = (
     ("poddisruptionbudgets", "PodDisruptionBudget"),
     ("resourcequotas", "ResourceQuota"),
 )
+# Read only where nothing of a product is down: each kind costs the API server a request.
+BESIDE: Final = (
+    ("cronjobs", "CronJob"),
+    ("ingresses", "Ingress"),
+    ("networkpolicies", "NetworkPolicy"),
+)
 STORAGE: Final = (  # where a pod waits for a node, which may be for want of a volume
     ("persistentvolumeclaims", "PersistentVolumeClaim"),
     ("persistentvolumes", "PersistentVolume"),
@@ -75,6 +81,16 @@ class ClusterReading:
         # Thousands of objects are indexed: not while the event loop waits.
         return await asyncio.to_thread(
             Inventory, self._objects, events.result(), products, now, partial
+        )
+
+    async def beside(self, known: Inventory) -> Inventory:
+        """The same with the kinds that explain what no pod shows."""
+        async with asyncio.TaskGroup() as group:
+            for plural, kind in BESIDE:
+                group.create_task(self._read(plural, kind))
+        partial = frozenset(self._partial)
+        return await asyncio.to_thread(
+            Inventory, self._objects, known.events, known.products, known.now, partial
         )
 
     async def with_last_lines(self, found: Sequence[Finding]) -> list[Finding]:

@@ -119,6 +119,9 @@ class SweepCluster:
         inventory = await reading.inventory(products, call.now)
         # Thousands of objects: not while the event loop waits.
         everything = await asyncio.to_thread(findings, inventory)
+        if not any(one.impact is Impact.DOWN for one in concerns(everything)):
+            inventory = await reading.beside(inventory)
+            everything = await asyncio.to_thread(findings, inventory)
         own = list(concerns(everything))
         ill = await reading.with_last_lines([one for one in own if one.impact is not Impact.RISK])
         risks = [one for one in own if one.impact is Impact.RISK]

@@ -5,12 +5,14 @@ from typing import Final
 
 from adapters.llm.triage.case import Case, plain
 from adapters.llm.triage.done import decision_told, waiting
+from adapters.llm.triage.surroundings import quoted
 
 _ABLE: Final = (
     "I look at metrics, logs, traces, Kubernetes and deploys, name the likely cause with its evidence, "
     "and propose declared actions for a person to confirm. I change nothing myself."
 )
 _NO_PEOPLE: Final = "page or message people"
+_MOST_NAMED: Final = 8
 _REPORT: Final = "write a report"
 
 
@@ -66,3 +68,12 @@ def recap_lines(case: Case) -> Iterator[str]:
 def _actions(case: Case) -> Sequence[str]:
     decided = [f"{decision_told(one, case.now)}." for one in case.decided[-2:]]
     return [*decided, *waiting(case.open_proposals[:2])] or ["No action was proposed."]
+
+
+def not_understood(case: Case) -> str:
+    known = ", ".join(plain(one) for one in case.products[:_MOST_NAMED])
+    return (
+        f'I did not understand "{quoted(case.question)}". It names no product, symptom or time that '
+        f"I know, so I checked nothing. Products here: {known}. Ask for example "
+        f'"why is {plain(case.products[0])} slow?" or "what changed in the last hour?".'
+    )

@@ -52,7 +52,8 @@ def _over(case: Case, judgement: Judgement) -> Iterator[str]:
     elif judgement.verdict == "healthy":
         since = f" since {judgement.undone.words}" if judgement.undone else ""
         mark = f" [{judgement.undone.back.seen.mark}]" if judgement.undone else ""
-        words = f"It is over, as far as I can see. Nothing is wrong with {whole}"
+        over = "It is over, as far as I can see. " if case.is_later else ""
+        words = f"{over}Nothing is wrong with {whole}{'' if over else ', as far as I can see'}"
         yield f"**{words}{since}{period(case)}.**{mark}"
     elif judgement.suspects and judgement.suspects[0].over_since is None:
         yield f"**Not over. {cause_text(judgement.suspects[0], case.now)}**"

@@ -11,15 +11,19 @@ from pydantic import JsonValue
 
 from adapters.llm.decided import ELSEWHERE, Decided, decided_in
 from adapters.llm.local_time import zone_in
-from adapters.llm.messages import CompleteRequest, Message, Meta, Role
+from adapters.llm.messages import CompleteRequest, Message, Role
 from adapters.llm.on_call import on_call_in
 from adapters.llm.stated import Stated, is_statement, stated, states_fact
-from adapters.llm.triage.intents import asks_if_fine
+from adapters.llm.triage.follow_up import (
+    answered_cause,
+    continued,
+    culprit_of,
+    of_its_kind,
+    of_what_was_done,
+)
 from adapters.llm.triage.names import plain
-from adapters.llm.triage.outside import is_elsewhere, told_apart
 from adapters.llm.triage.question import ParsedQuestion, understand
 from tools.attached import READ_ATTACHMENT
-from tools.output import lines_of
 
 __all__ = ["Case", "SeenResult", "Signals", "number_of", "plain", "read_case", "text_of"]
 
@@ -44,20 +48,6 @@ _FORMERLY: Final[Mapping[str, tuple[str, Mapping[str, JsonValue]]]] = {
     "core__sweep_logs": ("core__error_patterns", {"others": True}),
 }
 _STILL_NOW: Final = timedelta(minutes=1)  # a sample
-_OF_IT: Final = re.compile(
-    r"\b(?:to|of|in|for|on|with) (?:it|them)\b|\b(?:its|there(?! be\b))\b|\bdescribe (?:it|that)\b",
-    re.IGNORECASE,
-)
-_OF_ALL: Final = frozenset({"deploys", "done", "pods"})  # where no product is named
-_OF_NO_PRODUCT: Final = frozenset(
-    {"greeting", "thanks", "help", "recap", "on call", "beyond", "unclear"}
-)
-_WHAT_FAILS: Final = re.compile(
-    r"\b(?:pods?|containers?|crash\w*|restart\w*|previous|fail(?:ed|ing)|broken|culprit)\b",
-    re.IGNORECASE,
-)
-_KIND_OF_PRODUCT: Final = re.compile(r"(?<![\w-])(database|db|cache|queue|gateway)(?![\w-])")
-_NAMES_CAUSE: Final = re.compile(r"\b[Mm]ost likely cause: ")
 OWN_CALL: Final = "triage-"  # how the ids of its calls begin
 
 
@@ -181,14 +171,14 @@ def read_case(request: CompleteRequest) -> Case:
         asking, meta.products, meta.now, zone, meta.elsewhere, later=_is_later(asking, before)
     )
     decided = decided_in(turn[0].told) if turn else ()
-    asked = _of_what_was_done(asked, decided)
-    answered = _answered(request.messages[:start])
+    asked = of_what_was_done(asked, asking, decided, meta.now)
+    answered = answered_cause(request.messages[:start])
     if asked.topic == "figure" and not asked.also and _is_of_cluster_alone(request):
         words = "no metrics are configured, so this is what Kubernetes shows"
         asked = replace(asked, topic="pods", assumed=(*asked.assumed, words))
-    culprit = _culprit(answered, meta.products)
-    asked = _continued(asked, asking, before, meta, zone, culprit)
-    asked = _of_its_kind(asked, asking, answered, meta)
+    culprit = culprit_of(answered, meta.products)
+    asked = continued(asked, asking, before, meta, zone, culprit)
+    asked = of_its_kind(asked, asking, answered, meta)
     return Case(
         question=question,
         products=meta.products,
@@ -209,53 +199,6 @@ def read_case(request: CompleteRequest) -> Case:
     )
 
 
-def _of_what_was_done(asked: ParsedQuestion, decided: Sequence[Decided]) -> ParsedQuestion:
-    done = next((one for one in reversed(decided) if one.went_out), None)
-    if not asked.asks_helped or asked.subject or asked.stranger or done is None:
-        return asked
-    words = f"you mean {plain(done.product)}, the product of the last confirmed action"
-    return replace(asked, subject=done.product, assumed=(*asked.assumed, words))
-
-
-def _of_its_kind(asked: ParsedQuestion, question: str, answered: str, meta: Meta) -> ParsedQuestion:
-    kinds = set(_KIND_OF_PRODUCT.findall(question.lower()))
-    if not kinds or any(name.lower() in question.lower() for name in meta.products):
-        return asked
-    named = [one for one in meta.products if one in answered]
-    fitting = [one for one in named if any(_is_kind(one, kind) for kind in kinds)]
-    if len(fitting) != 1:
-        return asked
-    words = f"you mean {plain(fitting[0])}, where the cause was found"
-    before = (text for text in asked.assumed if not text.endswith(", as before"))
-    asked = replace(asked, subject=fitting[0], assumed=(*before, words))
-    asks_state = asked.topic == "beyond" and not asked.wish and asks_if_fine(f"is {question}")
-    return replace(asked, topic="cause", part="state") if asks_state else asked
-
-
-def _is_kind(product: str, kind: str) -> bool:
-    short = {"database": "db"}.get(kind, kind)
-    return any(part in (kind, short) for part in re.split(r"[-_.]", product.lower()))
-
-
-def _answered(earlier: Sequence[Message]) -> str:
-    said = (m.text for m in reversed(earlier) if m.role is Role.ASSISTANT)
-    heads = (line for text in said for line in lines_of(text) if _NAMES_CAUSE.search(line))
-    return next(heads, "").strip("* ")
-
-
-def _culprit(answered: str, products: Sequence[str]) -> str:
-    """The product that the cause was found in; empty where none or several are named."""
-    named = [
-        one for one in products if re.search(rf"(?<![\w-]){re.escape(one)}(?![\w-])", answered)
-    ]
-    return named[0] if len(named) == 1 else ""
-
-
-def _of_culprit(asked: ParsedQuestion, question: str) -> bool:
-    """Whether it is about the failing product, rather than the previous subject."""
-    return asked.topic == "pods" or (asked.topic == "logs" and bool(_WHAT_FAILS.search(question)))
-
-
 def _is_of_cluster_alone(request: CompleteRequest) -> bool:
     tools = {one.name for one in request.tools}
     return "core__find_metrics" not in tools and "core__sweep_cluster" in tools
@@ -263,61 +206,6 @@ def _is_of_cluster_alone(request: CompleteRequest) -> bool:
 
 def _is_later(asking: str, before: Sequence[Message]) -> bool:
     return any(m.text != asking and not is_statement(m.text) for m in before)
-
-
-def _continued(
-    asked: ParsedQuestion,
-    question: str,
-    earlier: Sequence[Message],
-    meta: Meta,
-    zone: str,
-    culprit: str,
-) -> ParsedQuestion:
-    """A question without a product continues with the previous question's product.
-
-    A question about the incident continues with the incident's product, not with one mentioned
-    since. A question about deploys or actions continues only with "of it". "Since when" also reuses
-    the time.
-    """
-    if asked.topic in _OF_ALL and not asked.stranger and not _OF_IT.search(question):
-        return asked
-    if culprit and not asked.subject and not asked.stranger and _of_culprit(asked, question):
-        words = f"you mean {plain(culprit)}, where the cause was found"
-        return replace(asked, subject=culprit, assumed=(*asked.assumed, words))
-    if asked.topic in _OF_NO_PRODUCT or asked.stranger:
-        return told_apart(asked, question, meta)
-    asking = [m for m in earlier if not is_statement(m.text) and m.text != question]
-    now = meta.now if asked.asks_when and asked.start is None else None
-    understood = [
-        (understand(m.text, meta.products, now, zone, meta.elsewhere, later=m is not asking[0]), m)
-        for m in asking
-    ]
-    newest = understood[::-1]
-    if asked.subject:
-        return told_apart(_of_incident(asked, question, [one for one, _ in newest]), question, meta)
-    own = [one for one in newest if one[0].topic == "cause" and one[0].part != "state"]
-    if asked.topic != "cause":
-        own = [one for one in newest if one[0].part != "state"]
-    for before, message in [*(() if _OF_IT.search(question) else own), *newest]:
-        if before.start is not None:
-            asked = replace(asked, start=before.start, end=before.end, is_exact=before.is_exact)
-            asked = replace(asked, is_cut=before.is_cut, assumed=before.assumed)
-        if before.subject:
-            words = f"you mean {before.subject}, as before"
-            return replace(asked, subject=before.subject, assumed=(*asked.assumed, words))
-        if is_elsewhere(before.stranger, meta):
-            return told_apart(replace(asked, stranger=before.stranger), message.text, meta)
-    return asked
-
-
-def _of_incident(
-    asked: ParsedQuestion, question: str, newest: Sequence[ParsedQuestion]
-) -> ParsedQuestion:
-    """Whether the product that the thread is about is fine, is whether the incident is over."""
-    about = (one.subject for one in newest if one.topic == "cause" and one.part != "state")
-    is_same = asked.subject == next((one for one in about if one), "")
-    is_over = asked.part == "state" and not asked.thought and is_same and asks_if_fine(question)
-    return replace(asked, part="over") if is_over else asked
 
 
 def _asking(earlier: Sequence[Message], question: str) -> str:

@@ -62,7 +62,7 @@ _THING: Final = (
 )
 _FINE: Final = (
     r"(?:over|fixed|resolved|solved|recovered|recovering|mitigated|ok|okay|fine|good|healthy|normal|stable|"
-    r"usual|back|up|done|better|working|clear|gone|alright|calm|green|improving|improved|stopped)"
+    r"usual|back|up|done|better|working|clear|gone|alright|calm|quiet|green|improving|improved|stopped)"
 )
 _ILL: Final = (
     r"(?:broken|slow|down|failing|happening|going on|bad|errors?|there|ongoing|open|an issue|a problem|"
@@ -77,7 +77,7 @@ ROLE_WORDS: Final = (
 _VERB: Final = (
     r"(?:restart|reboot|bounce|redeploy|deploy|scale|drain|cordon|kill|delete|stop|start|disable|enable|"
     r"turn (?:on|off)|fail ?over|release|ship|flush|clear|purge|increase|decrease|raise|resize|evict|"
-    r"rollout|promote|apply|run|execute|trigger)"
+    r"rollout|promote|apply|run|execute|trigger|roll forward)"
 )
 
 # "restart checkout", "scale the pods of cart to 4"; not "restart loop on payments".
@@ -100,8 +100,8 @@ _TABLE: Final[Sequence[_Row]] = (
          r"merci|danke|will do|noted|understood|makes sense|good (?:job|bot|work)|well done|np|no problem|done|lgtm|lol|yes|no|yep|nope|sure|"
          r"never ?mind|nvm|(?:i am |we are )?clos(?:e|ing) (?:this|it)|closing|bye|k|kk|you rock|that (?:helps|helped)|(?:i am |we are )?(?:going|off|back) to (?:bed|sleep)|good ?night|"
          r"(?:a lot|so much|very much|kortex|all|everyone|team|again|for (?:that|this|the help|now)))[ ,.!:;()-]*)+", whole=True),
-    _row("greeting", r"(?:hi|hello|hey|hiya|yo|good (?:morning|afternoon|evening))(?: (?:kortex|bot|there|all|everyone))?[ .!?]*", whole=True),
-    _row("help", r"(?:help(?: me)?|what (?:can|do) you (?:do|see|know|look at)(?: here)?|what (?:can|should) (?:i|we) ask(?: you)?|what else can (?:you|i) (?:do|ask)|who are you|what are you|"
+    _row("greeting", r"(?:hi|hello|hey|hiya|yo|ping|good (?:morning|afternoon|evening))(?: (?:kortex|bot|there|all|everyone))?[ .!?]*", whole=True),
+    _row("help", r"(?:help(?: me)?|what (?:can|do) you (?:do|see|know|look at)(?: here| for (?:me|us))?|what (?:can|should) (?:i|we) ask(?: you)?|what else can (?:you|i) (?:do|ask)|who are you|what are you|"
          r"are you (?:a )?(?:bot|human|ai|there|up|alive)|how (?:do|can|should) (?:i|we) (?:use|ask|talk to) (?:you|kortex|this)|commands?|usage|"
          r"menu|how do you work|what is kortex|how are you)[ ?.!]*", whole=True),
     _row("recap", _FILLER + r"(?:catch (?:me|us) up.*|(?:(?:give|write|get) (?:me|us) )?(?:an? |the )?(?:quick |short |brief )?(?:summary|recap|status|update|overview|tl ?;? ?dr|status update)"
@@ -110,7 +110,7 @@ _TABLE: Final[Sequence[_Row]] = (
          r"what did i miss|bring me up to speed|i just (?:joined|got here|woke up)\b.*|brief me)" + _END, whole=True, later=True),
     _row("beyond", r"\b(?:post ?mortem|incident report|rca|write ?up|retro(?:spective)?)\b", subject="write a report"),
     # What people did, and who they are.
-    _row("cause", r"\bwhat did (?:the |that )?(?:roll back|rolling back|restart|fix|revert) do\b|\b(?:did|has|have) (?:it|that|this|the (?:roll(?:ing)? back|revert|restart|fix)\b[^.?!]*|rolling back) (?:help|work|fix|solve)\w*", part="over"),
+    _row("cause", r"\bwhat did (?:the |that )?(?:roll back|rolling back|restart|fix|revert) do\b|\b(?:did|has|have) (?:it|that|this|the (?:roll(?:ing)? back|revert|restart|fix)\b[^.?!]*|rolling back) (?:actually |really |even )*(?:help\w*|work\w*|fix\w*|solve\w*|(?:do|done|change|changed) (?:any|some)thing)", part="over"),
     _row("done", r"\bwho (?:has |have |had )?(?:already )?(?:confirmed|approved|rejected|declined|rolled|reverted|decided|pressed|clicked|restarted|fixed|did (?:it|that|this))\b"
          r"|\bwhat (?:actions? |else )?(?:has|have|was|were|did|is|are)\b[^.?!]*\b(?:done|tried|confirmed|approved|rejected|carried out|decided|attempted)\b"
          r"|\b(?:was|were|has|have|is)\b[^?!]*\b(?:rolled back|reverted|approved|confirmed|rejected)\b|\b(?:did|has|was|is)\b[^.?!]*\broll(?:ing)? back\b[^.?!]*\b(?:done|run|ran|carried out|happen|succeed|go through|finish\w*|complete\w*|confirmed)\b"
@@ -118,8 +118,11 @@ _TABLE: Final[Sequence[_Row]] = (
          r"|\bwhat did (?:we|they|people) (?:do|try)\b(?!.*\b(?:last time|before|back then|previously)\b)|\bactions? taken\b|\b(?:open|pending) (?:cards?|proposals?|approvals?|actions?)\b|\banything pending\b|\bwhat (?:is|was) proposed\b|\bany(?:thing)? proposals?\b"),
     _row("done", _FILLER + _POLITE + r"(?:do|confirm(?:ed)?|approved?|reject(?:ed)?|decline|accept|cancel)(?: (?:it|this|that|the (?:card|proposal|roll back|action)))?" + _END, whole=True, later=True),
     _row("on call", r"\bwho[a-z' ]*\bon call\b|^on call(?: now| today| tonight| right now)?\W*$|\bon call (?:person|engineer|rota)\b|\bwho (?:should|do|can|must) (?:i|we) (?:page|call|wake|ping|contact|ask|escalate)\b|\bwho is on (?:duty|shift|rota)\b"),
-    _row("beyond", _FILLER + _POLITE + r"(?:page|call|wake|ping|notify|escalate|email|mail|message|tell|dm|invite|assign|open a ticket|create a ticket|file a)\b(?! me\b).*",
+    _row("beyond", _FILLER + _POLITE + r"(?:page|call|wake|notify|escalate|email|mail|message|tell|dm|invite|assign|ping (?!\W*$))\b(?! me\b).*",
          subject="page or message people", whole=True),
+    _row("beyond", _FILLER + _POLITE + r"(?:open|create|file|log|raise|make) (?:an? |the )?(?:\w+ )?(?:ticket|jira|issue|bug)\b.*", subject="open tickets", whole=True),
+    _row("beyond", r"\b(?:who|anyone|anybody|someone|somebody)\b[^.?!]*\b(?:looking (?:at|into)|working on|handling|on (?:this|it)|involved)\b(?! call)", subject="see who works on this"),
+    _row("beyond", r"\bhow long (?:will|would|until|till|does)\b|\beta\b|\bwhen (?:will|can|does) (?:it|this|that|we|the \w+) (?:be |get )?(?:fixed|over|back|resolved|done|recover\w*|end|stop)\b", subject="predict how long something takes"),
     _row("beyond", r"\bwho (?:owns|is responsible|maintains|is the owner|wrote|built)\b|\bwhich team\b", subject="say who owns a service"),
     # Orders: a card, never an action.
     _row("order", _FILLER + _POLITE + r"propose (?!it\b|that\b|this\b)[\w-]+.*", whole=True),
@@ -133,6 +136,7 @@ _TABLE: Final[Sequence[_Row]] = (
     _row("cause", r"^(?!is |are |was |what |how |show |any |does )[^?]*\b(?:is|are|went|has|have|keeps?|looks?|seems?|shot|getting) (?:\w+ )?(?:high|spik\w+|rising|elevated|climb\w+|through the roof|increas\w+|jump\w+|dropp\w+|up|too \w+)\b[^?]*", whole=True),
     _row("cause", r"^" + _FILLER + r"(?:it|this|we|users?|customers?|people|orders?|requests?|i|now|again|getting|seeing|new)\b[^?]*\b(?:slow|fail\w*|errors?|down|5\d\d|timing out|time ?outs?|broken|crash\w*)\b.*", later=True),
     # Parts of an investigation.
+    _row("cause", r"^" + _FILLER + r"(?:is|are|was) " + _THING + r" (?:all |really |finally |now |already )*(?:over|fixed|resolved|solved|mitigated|recovered)" + _END, part="over", whole=True),
     _row("pods", r"^" + _FILLER + r"(?:is|are) (?:all |any |the |our )*(?:pods?|nodes?|containers?|replicas?)\b|\bpod restarts\b", later=True),
     _row("cause", r"\b(?:is|are) (?:it|this|that|they|things) still\b|^" + _FILLER + r"(?:all|everything|things|(?:all|every) \w+) " + _FINE + r"\W*$|^" + _FILLER + r"(?:better|worse|slower|higher|lower) than\b|^" + _FILLER + r"(?:can (?:i|we) )?(?:close|resolve|end) (?:it|this|the incident) ?\?|\bstill\b.*\b" + _ILL + r"\b|\bany(?:thing)? (?:is )?still\b|\b(?:is|are) (?:it|things|we|they) (?:getting )?(?:any )?(?:better|worse)\b|\bback to (?:normal|usual|baseline)\b"
          r"|\bcan (?:i|we) (?:close|resolve|stand down|go (?:back )?to (?:bed|sleep))\b|\ball (?:good|clear|ok|fine|green)\b|\b(?:has|have|did) (?:it|this|that|things|the \w+) (?:\w+ )?(?:recover|stop|improve|end|go away|resolve|clear|been fixed|been resolved|calm)\w*"
@@ -164,12 +168,26 @@ _TABLE: Final[Sequence[_Row]] = (
          r"|\b(?:is|are) (?:the )?" + ROLE_WORDS + r"(?: (?:usage|of|on|in|for) ?[\w-]*)* (?:high|low|ok|okay|fine|normal|full|up|rising|growing|elevated|bad|maxed(?: out)?|saturated)\b"
          r"|^" + _FILLER + r"[\w-]* ?" + ROLE_WORDS + r"(?: (?:usage|use|used|left|free|open|consumption|level|drop|spike|dip|jump|trend))?(?: (?:now|right now|today|currently|yesterday|please|of [\w-]+))*[ ?.!]*$"
          r"|\bhow many \w+ (?:have |has |are |were |did )?(?:fail\w*|errored)\b|\b" + ROLE_WORDS + r" per (?:pod|replica|instance|host|container)\b"),
+    _row("figure", r"^" + _FILLER + r"(?:(?:the )?[\w.-]+ )?" + ROLE_WORDS + r" (?!spik|alert|high|is\b|are\b|went|jump|drop)(?:(?:of |for |in |on )?[\w.-]+ )?(?:in |over |for |since |during )?(?:the )?(?:last|past|since|today|yesterday|now)\b[^?!]*[?!. ]*$"),
     _row("figure", r"^" + _FILLER + ROLE_WORDS + r" (?:full|ok|okay|high|low|fine|bad)[ ?.!]*$", later=True),
     _row("pods", r"\b(?:how many|which|list|show(?: me)?|count|all) (?:the |of the )?(?:\w+ )?(?:pods?|replicas?|containers?|instances?)\b"),
     _row("pods", r"\b(?:does|do|did|is|are|has|have|keeps?) (?:the )?(?!not\b)[\w.-]+ (?:keep )?(?:restart|crash)\w*", later=True),
     _row("pods", r"\b(?:pods?|replicas?|containers?|instances?|nodes?|kubernetes|k8s|deployments?)\b", later=True),
     _row("runbook", r"\b(?:runbooks?|playbooks?|documentation|docs|procedure|wiki|sop)\b|\bhow do we usually\b"),
     _row("history", r"\b(?:happened|happen|seen|had|have|occurred|did we have|same) (?:this |that |it |it happen |something )?(?:like this )?(?:before|ever|last (?:week|month|year)|previously|already|earlier|in the past)\b|\bever (?:happened|seen|had|been)\b|\blast time\b|\b(?:similar|past|previous|earlier|old|other) (?:incidents?|outages?|problems?|issues?)\b|\bfirst time\b|\bwhen did (?:this|it|that) last\b|\blast (?:happen|occur)\w*|\brecurring\b|\bhistory\b"),
+)  # fmt: skip
+# Any other message of a thread, by the words in it: only where no row above matches.
+_BY_WORDS: Final[Sequence[_Row]] = (
+    _row("beyond", r"^" + _FILLER + _POLITE + r"(?:write|explain|draft|compose|translate|teach|define|describe)\b", later=True),
+    _row("done", r"\b(?:cards?|proposals?|button|approv\w*|reject\w*|declin\w*|confirm\w*)\b|\bsaid (?:no|yes)\b", later=True),
+    _row("history", r"\b(?:same|like) (?:thing|issue|problem|incident|error|outage|one)s?\b[^.?!]*\blast\b", later=True),
+    _row("cause", r"\bbottle ?necks?\b|\bculprit\b|\broot cause\b|\bto blame\b|\bfault\b", later=True),
+    _row("cause", r"\bif (?:it|this|that) (?:does not|did not|do not|fails)\b|\b(?:is )?left to (?:try|do)\b|\bwhat is (?:left|the (?:fix|plan))\b|\boptions\b|\b(?:anything|what else) (?:i|we) (?:should|can|could)\b|\bworkarounds?\b|\b(?:how|can|could|should)\b[^.?!]*\b(?:fix|mitigate|repair|prevent)\b", part="next", later=True),
+    _row("cause", r"\bwhen (?:exactly )?(?:did|has|was)\b|\bhow (?:long|many (?:minutes|hours|min))\b|\bwhat time\b|\bsince when\b", part="onset", later=True),
+    _row("cause", r"\b(?:which|what|any|many|do|are|our|real) (?:\w+ )?(?:customers?|users?|clients?|buyers|people|teams?|regions?|tenants?)\b|\bworst\b|\bwhat (?:is )?(?:else )?(?:broken|affected|hit)\b", part="impact", later=True),
+    _row("deploys", r"\bv\d+(?:\.\d+)+\b|\b(?:ship\w*|pushed|merged|deploy\w*|releas\w*|rolled out|version)\b", later=True),
+    _row("figure", r"\b[a-z]+(?:_[a-z0-9]+)+\b", later=True),
+    _row("figure", r"(?<![\w-])" + ROLE_WORDS + r"(?![\w-])", later=True),
 )  # fmt: skip
 # About a product, in a thread about another one: its state, not a new investigation.
 _ABOUT_PRODUCT: Final = re.compile(
@@ -194,16 +212,19 @@ def intents(text: str, names: Collection[str], *, later: bool) -> Sequence[Inten
     `later`: the thread already asked something.
     """
     plain = spelled_out(text, names)
-    whole = _intent(plain, later=later)
+    whole = _intent(plain, _TABLE, later=later)
     if whole is not None and whole.topic in {"order", "thanks", "cause"} and whole.part == "all":
         return (whole,)
     parts = [part for part in _CLAUSES.split(plain) if len(part.split()) >= _FEWEST_WORDS]
-    found = [one for part in parts if (one := _intent(part, later=later))] if parts[1:] else []
+    rows = _TABLE if whole else (*_TABLE, *_BY_WORDS)
+    found = [one for part in parts if (one := _intent(part, rows, later=later))]
     several = list(dict.fromkeys(found))
+    several = several if parts[1:] else []
     if any(one.part == "coverage" for one in several):
         several = [one for one in several if one.part == "coverage"]  # no new report beside that
     if len(several) > 1:
         return several[:2]
+    whole = whole or _intent(plain, _BY_WORDS, later=later)
     return (whole,) if whole is not None else several
 
 
@@ -227,8 +248,8 @@ def asks_if_fine(text: str) -> bool:
     return _IF_FINE.search(text.lower()) is not None
 
 
-def _intent(plain: str, *, later: bool) -> Intent | None:
-    for row in _TABLE:
+def _intent(plain: str, rows: Sequence[_Row], *, later: bool) -> Intent | None:
+    for row in rows:
         if row.later and not later:
             continue
         found = row.pattern.fullmatch(plain) if row.whole else row.pattern.search(plain)

@@ -34,6 +34,7 @@ _PATH: Final = re.compile(r"(?<!\S)/[\w./{}:-]{2,80}")
 _ABOUT: Final = re.compile(
     r"\b(?:with|containing|contain|matching|mentioning|mention|about|saying|grep)\s+([\w./-]{3,60})"
 )
+_OF_CODE: Final = re.compile(r"\bchange\b|\breview|\bdiff\b|\bcontain|\bcode\b")
 _VERSION: Final = re.compile(r"\bv?(\d+(?:\.\d+)+)\b")
 
 
@@ -121,7 +122,8 @@ def deploy_lines(case: Case) -> Iterator[str]:
     is_named = bool(_VERSION.search(case.question)) or "commit" in case.question.lower()
     if seen is None:
         failed = [one for one in case.seen if not one.ok]
-        yield f"Deploys could not be read. {marks(failed)}".strip()
+        why = "could not be read" if DEPLOYS in case.tools else "have no source here"
+        yield f"Deploys {why}. {marks(failed)}".strip()
     elif NO_SOURCE in seen.texts("notes"):
         yield f"No deploy source is connected: no deploy was received in 90 days [{seen.mark}]."
     elif not found:
@@ -133,6 +135,8 @@ def deploy_lines(case: Case) -> Iterator[str]:
         yield "\n".join(f"- {line}" for line in _deployed(found[:MOST_LINES], seen, named=is_named))
         if len(found) > MOST_LINES:
             yield "Older deploys are under Evidence."
+        if is_named and _OF_CODE.search(case.question.lower()):
+            yield "I cannot show what changed in the code, nor who reviewed it."
     if seen is not None:
         yield from (f"{quoted(note).capitalize()}." for note in unread_deploys(seen))
 
@@ -140,7 +144,12 @@ def deploy_lines(case: Case) -> Iterator[str]:
 def _asked_for(case: Case) -> Sequence[DeployFact]:
     found, named = deploys(case), set(_VERSION.findall(case.question))
     own = [one for one in found if one.version.removeprefix("v") in named]
-    return own or found
+    since = {one.product: one.at for one in own}  # what replaced it is part of the answer
+    return (
+        [one for one in found if one.product in since and one.at >= since[one.product]]
+        if own
+        else found
+    )
 
 
 def _deployed(found: Sequence[DeployFact], seen: SeenResult, *, named: bool) -> Iterator[str]:

@@ -21,7 +21,9 @@ def onset(case: Case, judgement: Judgement) -> Iterator[str]:
     if over is not None and blamed is not None and blamed.since is not None:
         began = f"{'before ' if blamed.began_before else ''}{clock(blamed.since, case.now)}"
         until = f"until it was rolled back at {clock(over.back.at, case.now)}"
-        yield f"**{plain(blamed.product)}: from {began} {until}.** [{over.back.seen.mark}]"
+        shown = [blamed.first.mark] if blamed.first else []
+        marks = ", ".join(dict.fromkeys((over.back.seen.mark, *shown)))
+        yield f"**{plain(blamed.product)}: from {began} {until}.** [{marks}]"
         return
     top = next(iter(judgement.suspects), None)
     if names_other(case, top):

@@ -20,6 +20,10 @@ _POLITE_WORDS: Final = (
     "so and then want need to like propose go ahead let us try"
 )
 _POLITE: Final = frozenset(_POLITE_WORDS.split())
+_ANY_ACTION: Final = frozenset({"", "it", "that", "this", "again", "do", "once", "another", "new"})
+_TWO_WORDS: Final = re.compile(
+    r"\b(turn|roll|scale|switch|fail|shut) ?(off|on|forward|up|down|over)\b"
+)
 _VERSION: Final = re.compile(r"\bv?\d+\.\d+(?:\.\d+)*\b")
 _MOST_NAMED: Final = 8
 _CLAUSE_END: Final = re.compile(r"; |\. |\.$")
@@ -83,11 +87,11 @@ def _wanted(case: Case) -> tuple[str, str]:
     text = spelled_out(case.question, (*case.products, *case.actions))
     named = next((one for one in case.actions if one.lower() in text), "")
     product = case.asked.subject
-    if not named and _AGAIN.search(text):
+    verb = _verb(text)
+    if not named and verb in _ANY_ACTION and _AGAIN.search(text):
         last = next((one for one in reversed(case.decided) if one.action in case.actions), None)
         if last is not None:
             return last.action, product or last.product
-    verb = _verb(text)
     fitting = (one for one in case.actions if verb and verb == re.split(r"[-_ ]", one.lower())[0])
     return named or next(fitting, ""), product
 
@@ -103,7 +107,7 @@ def _undeclared(case: Case) -> str:
     if not case.actions:
         return "**Nothing was proposed:** no actions are configured."
     named = ", ".join(plain(one) for one in case.actions[:_MOST_NAMED])
-    verb = plain(_verb(text))
+    verb = " ".join(words.groups()) if (words := _TWO_WORDS.search(text)) else plain(_verb(text))
     return f'**Nothing was proposed:** no action "{verb}" is declared. Configured actions: {named}.'
 
 

@@ -1,6 +1,5 @@
 """The meaning of a question: product, time and intent, with the assumptions made."""
 
-import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,15 +16,22 @@ from adapters.llm.triage.intents import (
     is_about_product,
 )
 from adapters.llm.triage.meaning import KNOWN_WORDS, is_understood
+from adapters.llm.triage.named_in_question import (
+    known_name,
+    product_named,
+    service_named,
+    shaped_name,
+    spoken_of,
+)
 from adapters.llm.triage.onset_asked import asks_since_when
+from adapters.llm.triage.spelling import spelled_out
 from adapters.llm.triage.when import SHORTEST, speaks_of_time, window_in
 from tools.core.sweep_arguments import LONGEST_WINDOW
 from tools.timerange import MAX_RANGE
 
-_WORD: Final = re.compile(r"[\w./:@-]+")
 # Whether an action helped: about the product that it was carried out for.
 _HELPED: Final = re.compile(
-    r"\b(?:did|has|have)\s+(?:it|that|this|(?:the\s+)?(?:roll(?:ing)?[ -]?back|revert)\b[^.?!]*)\s*help(?:ed)?\b",
+    r"\b(?:did|has|have)\s+(?:it|that|this|(?:the\s+)?(?:roll(?:ing)?[ -]?back|revert)\b[^.?!]*)\s*(?:help(?:ed)?|(?:do|done|change)\s+anything)\b",
     re.IGNORECASE,
 )
 _ERRORS: Final = re.compile(
@@ -40,6 +46,10 @@ _ROLL_BACK: Final = re.compile(
     r"(?:roll(?:ing)?(?:\s[\w.-]+)?[ -]?back|revert|undo)\b",
     re.IGNORECASE,
 )
+_COMPLAINS: Final = re.compile(
+    r"^(?!\W*(?:how|what|show|is|are|give|get)\b).*\b(?:bad|high|up|too|elevated|awful|terrible|alerts?|firing"
+    r"|spik\w*|ris\w*|jump\w*|increas\w*|drop\w*|exceed\w*)\b"
+)
 # What Kubernetes itself answers, whether or not anything else is measured.
 _CLUSTER: Final = re.compile(
     r"\b(pods?|nodes?|deployments?|replicasets?|rollouts?|kubernetes|k8s|containers?|probes?|namespace)\b",
@@ -53,52 +63,28 @@ _IS_IT: Final = re.compile(
     r"([\w.-]+(?:\s[\w.-]+)?)\s*\?*\s*$",
     re.IGNORECASE,
 )
+# "Could the proxy be it?", "not the network, right?"
+_BE_IT: Final = re.compile(
+    r"\W*(?:(?:so|but|and|ok|hmm)\W+)*(?:(?:could|can|might|may)\s+(?:the\s+|our\s+|a\s+)?([\w.-]+)\s+be\s+(?:it|the\s+(?:cause|"
+    r"culprit|problem|reason)|to\s+blame)|(?:not|so\s+not|nothing\s+to\s+do\s+with)\s+(?:the\s+|our\s+)?([\w.-]+)[,\s]+(?:right|then|correct|yes))\W*",
+    re.IGNORECASE,
+)
 _WHY_NOT: Final = re.compile(
     r"(?:and |so |but )*why (?:is it )?not (?:the )?[\w.-]+ ?\?*", re.IGNORECASE
 )
 _OTHER_DAY: Final = re.compile(
     r"\b(?:yesterday|last (?:week|night)|the day before|a (?:day|week) ago)\b"
 )
+_YES_NO: Final = re.compile(
+    r"\W*(?:(?:and|so|but|ok|hey|then)\W+)*(?:is|are|was|were|does|did|has|have)\b", re.IGNORECASE
+)
 _ROLE: Final = re.compile(rf"\b{ROLE_WORDS}\b")
 _MOST_WORDS: Final = 5  # of a message that is short for a question
-# Where a product's name would be; the words must differ from ordinary ones.
-_SPOKEN_OF: Final = re.compile(
-    r"\b(?:(?:is|are|was|were)\s+(?:the\s+)?([a-z][\w-]+)\s+(?:so\s+|still\s+|really\s+)?"
-    r"(?:slow|down|broken|failing|fine|ok|okay|healthy|up|degraded|unavailable)\b"
-    r"|(?:changed in|logs of|logs for|wrong with)\s+(?:the\s+)?([a-z][\w-]+)"
-    r"|(?:what|how) about\s+(?:the\s+)?(?:new\s+|old\s+)?([a-z][\w-]+)(?:\s+service)?\W*$)"
-)
-_A_SERVICE: Final = re.compile(
-    r"\b([a-z][\w-]+)\s+(?:micro-?)?service\b(?!\s+(?:mesh|account|level))"
-)
-_ANY_SERVICE: Final = frozenset(
-    {"an", "another", "one", "other", "some", "no", "first", "single", "my", "your", "their", "its",
-     "whose", "same", "main", "whole", "new", "old", "right", "web", "affected", "failing", "broken",
-     "slow", "unhealthy", "downstream", "upstream", "external", "internal", "dependent", "backend",
-     "frontend", "customer", "critical"}
-)  # fmt: skip
 _PLACES: Final = frozenset(
     {"dns", "registry", "network", "disk", "disks", "cluster", "node", "nodes"}
 )
-_STORES: Final = frozenset({"database", "db", "cache", "queue"})
 _FROM_THIS: Final = re.compile(r"\b(?:because of|due to|caused by) (?:this|that|it)\b")
 _STATE: Final = re.compile(r"crash\w*|fail\w*|broken|affected|previous|restart\w*")
-_IS_PLURAL: Final = re.compile(
-    r"\b(?:are|were|many|lost|losing|any) (?:the |our |some )?$"
-)  # "are orders lost?"
-_NOBODY: Final = frozenset(
-    {"it", "this", "that", "there", "everything", "something", "anything", "all", "things", "we",
-     "they", "you", "what", "which", "who", "not", "the", "last", "our", "us", "system", "site",
-     "production", "prod", "staging", "dev", "test", "today", "yesterday", "tonight", "now", "me",
-     "errors", "warnings", "exceptions", "timeouts", "failures", "crashes", "each", "every", "any"}
-)  # fmt: skip
-# Next to these words a known name is a product, not a word of English ("search for errors").
-_BEFORE_WORDS: Final = "the in of for with about from on is are was deployed released"
-_BEFORE_NAME: Final = frozenset(_BEFORE_WORDS.split())
-_AFTER_NAME: Final = frozenset(
-    {"is", "are", "was", "fails", "failing", "slow", "down", "broken", "errors", "latency", "logs",
-     "pods", "deploys", "deployment"}
-)  # fmt: skip
 _ASKS_NOTHING: Final = frozenset({"greeting", "thanks", "help"})
 _CAUSE: Final = Intent("cause")
 _BEYOND: Final = Intent("beyond")
@@ -111,8 +97,6 @@ _NO_THING_WORDS: Final = (
     "getting really done today"
 )
 _NO_THING: Final = frozenset(_NO_THING_WORDS.split())
-_FEWEST_LETTERS: Final = 4
-_ALIKE: Final = 0.84
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +160,7 @@ def understand(
     lowered = text.lower()
     subject, about, thought, stranger, found = _named_in(text, found, products, elsewhere)
     slow, failing = _SLOW.search(text), _ERRORS.search(text)
-    wants_undone = _ROLL_BACK.match(text) is not None
+    wants_undone = _ROLL_BACK.match(spelled_out(text, products)) is not None
     of_cluster = _CLUSTER.search(text) is not None and not slow and not failing
     is_cause = not found or found[0].topic == "cause"
     longest = LONGEST_WINDOW if is_cause else MAX_RANGE
@@ -215,7 +199,7 @@ def _named_in(
     intents, since "is it the pods?" asks for no list.
     """
     lowered = text.lower()
-    subject, about = _subject(text, products)
+    subject, about = product_named(text, products)
     thought, stranger = _thought(text, subject), ""
     if thought and found and found[0].topic in _LISTED:
         found = ()
@@ -224,8 +208,11 @@ def _named_in(
     if thought and thought == subject:
         subject = ""
     elif not subject:
-        stranger = _stranger(lowered) or (
-            "" if thought else _service(lowered) or _named(lowered, elsewhere)
+        may_be_shaped = not found or found[0].topic in _LISTED
+        stranger = (
+            spoken_of(lowered)
+            or (may_be_shaped and shaped_name(lowered))
+            or ("" if thought else service_named(lowered) or known_name(lowered, elsewhere))
         )
     if not found and is_part_of(stranger, products):
         thought, stranger = stranger, ""  # "is the db slow?" asks about the databases
@@ -256,7 +243,11 @@ def _intended(
     subject, stranger, thought, slow, failing, when, _ = told
     if wants_undone:
         return _CAUSE
-    if found and (later or not (slow or failing) or found[0].topic not in _BESIDE_TROUBLE):
+    is_trouble = slow or failing
+    if found and found[0].topic == "figure":  # "error rate" is a figure, "errors since noon" may be
+        rest = _ROLE.sub(" ", text.lower())
+        is_trouble = _SLOW.search(rest) or _ERRORS.search(rest) or _COMPLAINS.search(rest)
+    if found and (later or not is_trouble or found[0].topic not in _BESIDE_TROUBLE):
         return found[0]
     if not later:
         is_nothing = products and not any(told) and not is_understood(text)
@@ -264,11 +255,10 @@ def _intended(
     if thought:
         return STATE
     if subject or stranger:
-        if subject and (slow or failing) and not _FROM_THIS.search(text.lower()):
+        is_complaint = (slow or failing) and not _YES_NO.match(text)
+        if subject and is_complaint and not _FROM_THIS.search(text.lower()):
             return _CAUSE
-        if subject and _ROLE.search(text.lower()) and len(text.split()) < _MOST_WORDS:
-            return Intent("figure")
-        return STATE if is_about_product(text, products) else _BEYOND
+        return STATE if subject or is_about_product(text, products) else _BEYOND
     if when and _OTHER_DAY.search(text.lower()) and len(text.split()) < _MOST_WORDS:
         return Intent("figure")
     if when or asks_since_when(text.lower()):
@@ -279,59 +269,10 @@ def _intended(
 def _thought(text: str, subject: str) -> str:
     if subject and _WHY_NOT.fullmatch(text.strip()):
         return subject
+    if be_it := _BE_IT.fullmatch(text):
+        return subject or be_it[1] or be_it[2]
     found = _IS_IT.search(text.strip())
     if found is None or _ERRORS.search(found[1]) or _SLOW.search(found[1]):
         return ""
     is_state = found[1].lower().split()[0] in _NO_THING
     return "" if is_state else subject or found[1]
-
-
-def _stranger(lowered: str) -> str:
-    found = _SPOKEN_OF.search(lowered)
-    if found is None:
-        return ""
-    mentioned = found[3] or ""  # a word of the language is no name there: "what about tomorrow?"
-    is_word = mentioned in KNOWN_WORDS and mentioned.removesuffix("s") not in _STORES
-    name = found[1] or found[2] or ("" if is_word else mentioned)
-    return "" if name in _NOBODY else name
-
-
-def _service(lowered: str) -> str:
-    names = (one[1] for one in _A_SERVICE.finditer(lowered))
-    return next((n for n in names if n not in KNOWN_WORDS | _NOBODY | _ANY_SERVICE), "")
-
-
-def _named(lowered: str, names: Sequence[str]) -> str:
-    known = {name.lower() for name in names}
-    words = [word.strip(".:-/@?!,") for word in _WORD.findall(lowered)]
-    beside = zip(["", *words], words, [*words[1:], ""], strict=False)
-    return next(
-        (
-            word
-            for before, word, after in beside
-            if word in known and (before in _BEFORE_NAME or after in _AFTER_NAME or len(words) == 1)
-        ),
-        "",
-    )
-
-
-def _subject(text: str, products: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    words = [word.strip(".:-/@?!,") for word in _WORD.findall(text)]
-    lowered = [word.lower() for word in words]
-    by_name = {product.lower(): product for product in products}
-    for word in lowered:
-        if word in by_name:
-            return by_name[word], ()
-    for word in lowered:
-        if len(word) < _FEWEST_LETTERS:
-            continue
-        begun = [p for name, p in by_name.items() if re.match(rf"{re.escape(word)}[-_./:]", name)]
-        if len(begun) == 1 and not _IS_PLURAL.search(text.lower().partition(word)[0]):
-            return begun[0], (f'"{word}" is taken as {begun[0]}',)
-    for word in lowered:
-        if len(word) < _FEWEST_LETTERS or word in KNOWN_WORDS:
-            continue  # "which service" is no misspelt adservice
-        near = difflib.get_close_matches(word, by_name, 1, _ALIKE)
-        if near:
-            return by_name[near[0]], (f'"{word}" is taken as {by_name[near[0]]}',)
-    return "", ()

@@ -1,7 +1,9 @@
 """The answer to "how much memory does checkout use?": figures of a product, as they were measured."""
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -31,6 +33,8 @@ _WORDS: Final[Sequence[tuple[Role, str]]] = (
     ("network", r"network|bandwidth"),
     ("traffic", r"traffic|\brequests?\b(?! time)|throughput|\brps\b|\bqps\b"),
 )
+_METRIC: Final = re.compile(r"(?<![\w.-])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w.-])")
+_MOST_LINES: Final = 5
 _QUANTILE: Final = re.compile(r"(?<![a-z0-9])p ?(\d\d\d?)(?![0-9])")
 _COUNTS_FAILURES: Final = re.compile(r"err|fail|fault|5xx|reject|exception|drop|bad|abort|nok")
 _NAMED: Final = {"errors": "error rate", "cpu": "CPU", "pool": "connection pool"}
@@ -48,7 +52,7 @@ _GRAPH: Final = re.compile(r"\b(?:graph|chart|dashboard|plot)")
 
 def roles_asked(case: Case) -> Sequence[Role]:
     """The roles to read, in the order of the question; the golden signals by default."""
-    text = spelled_out(case.question, case.products)
+    text = spelled_out(case.question, case.products).replace("_", " ")
     found = [(at.start(), role) for role, words in _WORDS if (at := re.search(words, text))]
     return [role for _, role in sorted(found)][:_MOST_ROLES] or _USUAL
 
@@ -56,16 +60,29 @@ def roles_asked(case: Case) -> Sequence[Role]:
 def wishes(case: Case, window: str) -> Iterator[Wish]:
     """First which metrics there are, then the best of each role, in each time that is compared."""
     windows = compared_times(case) or (window,)
-    for role in roles_asked(case):
-        for product in _owners(case):
-            seen = _found(case, role, product)
+    for one, what in _wanted(case):
+        for product in _owners(one):
+            seen = _found(case, what, product)
             if seen is None:
-                yield FIND, {"product": product, "time_range": windows[0], "role": role}
+                yield FIND, {"product": product, "time_range": windows[0], **_sought(what)}
                 break
             if name := _best(case, seen):
                 about: dict[str, JsonValue] = {"product": product, "metric_name": name}
                 yield from ((READ, {**about, "time_range": each}) for each in windows)
                 break
+
+
+def _wanted(case: Case) -> Sequence[tuple[Case, str]]:
+    """Each product that the question names, with each metric or role that it asks for."""
+    words = re.findall(r"[\w.-]+", case.question.lower())
+    named = [one for one in case.products if one.lower() in words] or [case.subject]
+    cases = [replace(case, asked=replace(case.asked, subject=one)) for one in named]
+    metrics = _METRIC.findall(case.question.lower())
+    return list(itertools.product(cases, metrics or roles_asked(case)))[:_MOST_LINES]
+
+
+def _sought(what: str) -> dict[str, JsonValue]:
+    return {"words": what} if "_" in what else {"role": what}
 
 
 def _owners(case: Case) -> Sequence[str]:
@@ -99,13 +116,15 @@ def reading_lines(case: Case) -> Iterator[str]:
     if not subject:
         yield "Which product? I read the metrics of one product at a time."
         return
-    lines = [_line(case, role) for role in roles_asked(case)]
+    wanted = _wanted(case)
+    names = list(dict.fromkeys(plain(one.subject) for one, _ in wanted))
+    lines = [(plain(one.subject), _line(one, what)) for one, what in wanted]
     when = "" if compared_times(case) else period(case) or _until_now(case)
     if len(lines) == 1:
-        yield f"**{subject}:** {lines[0]}."
+        yield f"**{names[0]}:** {lines[0][1]}."
     else:
-        yield f"**{subject}{when}:**"
-        yield "\n".join(f"- {line}" for line in lines)
+        yield f"**{' and '.join(names)}{when}:**"
+        yield "\n".join(f"- {f'{name}: ' if names[1:] else ''}{line}" for name, line in lines)
     if _GRAPH.search(case.question.lower()):
         yield f"`/kortex chart {roles_asked(case)[0]} {subject}` draws it."
 
@@ -116,20 +135,24 @@ def _until_now(case: Case) -> str:
 
 
 def _found(case: Case, role: str, product: str) -> SeenResult | None:
-    asked = {"role": role, "product": product}
+    asked = {**_sought(role), "product": product}
     found = [s for s in case.seen if s.tool == FIND and asked.items() <= s.arguments.items()]
     return found[-1] if found else None
 
 
 def _best(case: Case, seen: SeenResult) -> str:
     names = [text_of(row, "name") for row in seen.rows("found")]
+    if words := str(seen.arguments.get("words") or ""):
+        known = {name: name for name in [*names, *seen.texts("names")]}
+        known |= {text_of(row, "metric"): text_of(row, "name") for row in seen.rows("found")}
+        return known.get(words, "")
     wanted = _QUANTILE.search(case.question.lower())
     fitting = [name for name in names if wanted and wanted[1] in name]
     return next(iter([*fitting, *names]), "")
 
 
 def _line(case: Case, role: str) -> str:
-    words = _NAMED.get(role, role)
+    words = f"`{role}`" if "_" in role else _NAMED.get(role, role)
     looked = [(one, found) for one in _owners(case) if (found := _found(case, role, one))]
     having = [each for each in looked if _best(case, each[1])]
     product, seen = next(iter([*having, *looked]), ("", None))
@@ -146,7 +169,10 @@ def _line(case: Case, role: str) -> str:
         return f"{words}: its metric could not be read{mark}"
     told = _values(case, read)
     quantile = _QUANTILE.search(name)
-    words = f"p{quantile[1]} latency" if role == "latency" and quantile else words
+    if role == "latency" and quantile:
+        wanted = _QUANTILE.search(case.question.lower())
+        is_other = wanted is not None and wanted[1] != quantile[1]
+        words = f"{f'no p{wanted[1]} is measured; ' if wanted and is_other else ''}p{quantile[1]} latency"
     if role == "errors" and not _COUNTS_FAILURES.search(name.lower()):
         words = f"`{plain(name)}`"  # whether it counts what fails or what succeeds, its name does not say
     words = words if product == case.subject else f"{words} of {plain(product)}"

@@ -17,6 +17,7 @@ from adapters.llm.triage.beyond import (
     beyond_lines,
     can_ask,
     help_lines,
+    not_understood,
     on_call_lines,
     recap_lines,
 )
@@ -67,7 +68,6 @@ from adapters.llm.triage.telling import (
 
 _MOST_STATED = 3
 _MOST_POINTS = 4
-_MOST_NAMED = 8
 _MOST_RECORDS = 2
 _SPANS = {
     "last 30m": "the last half hour",
@@ -97,7 +97,9 @@ def report(case: Case, judgement: Judgement, signals: Signals) -> str:
 
 
 def _asking(case: Case, intent: Intent) -> Case:
-    asked = replace(case.asked, topic=intent.topic, part=intent.part, wish=intent.subject)
+    now, first = case.asked, (case.asked.topic, case.asked.part)
+    when = intent.part == "onset" or ((intent.topic, intent.part) == first and now.asks_when)
+    asked = replace(now, topic=intent.topic, part=intent.part, wish=intent.subject, asks_when=when)
     return replace(case, asked=asked)
 
 
@@ -108,7 +110,7 @@ def _answer(case: Case, judgement: Judgement, signals: Signals, intent: Intent) 
         case "thanks":
             yield f"You are welcome. {can_ask(case)}"
         case "unclear":
-            yield "" if any(one.ok for one in case.files) else _not_understood(case)
+            yield "" if any(one.ok for one in case.files) else not_understood(case)
         case "cause" if intent.part in ("all", "onset"):
             yield from _investigated(case, judgement, signals)
         case "cause":
@@ -150,15 +152,6 @@ def _window_taken(case: Case) -> Iterator[str]:
             f"{looks[-1]}, as I did not understand the time; "
             "give a clock time, a day or how long ago"
         )
-
-
-def _not_understood(case: Case) -> str:
-    known = ", ".join(plain(one) for one in case.products[:_MOST_NAMED])
-    return (
-        f'I did not understand "{quoted(case.question)}". It names no product, symptom or time that '
-        f"I know, so I checked nothing. Products here: {known}. Ask for example "
-        f'"why is {plain(case.products[0])} slow?" or "what changed in the last hour?".'
-    )
 
 
 def _investigated(case: Case, judgement: Judgement, signals: Signals) -> Iterator[str]:
@@ -241,6 +234,8 @@ def _healthy(case: Case, judgement: Judgement) -> Iterator[str]:
     when = period(case)
     if judgement.blamed is not None and case.is_later:
         yield f"**Before the rollback: {_lowered(cause_text(judgement.blamed, case.now))}**"
+        yield f"**Nothing is wrong{since} as far as I can see.**{mark}"
+        return
     yield f"**Nothing {'was' if when else 'is'} wrong with {whom}{since}{when}, as far as I can see.**{mark}"
     small = [one for one in judgement.others if one.weight >= DOUBTFUL_FIGURES][:2]
     yield _listed(

@@ -141,8 +141,11 @@ def cause_text(top: Suspicion, now: datetime | None = None) -> str:
 
 def cause_mark(top: Suspicion) -> str:
     """The evidence number of what `cause_text` says."""
-    fact = top.ordered[0].fact if top.deploy is None else top.deploy
-    return fact.seen.mark if isinstance(fact, DeployFact) else fact.mark
+    if top.deploy is not None:
+        return top.deploy.seen.mark
+    shown = (top.ordered[0].fact, top.first)
+    marks = (one.mark for one in shown if one is not None and not isinstance(one, DeployFact))
+    return ", ".join(dict.fromkeys(marks))
 
 
 def _in_order(top: Suspicion, kind: str, fact: object) -> str:

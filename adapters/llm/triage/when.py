@@ -33,6 +33,7 @@ _INSTANT: Final = re.compile(
 )
 _DATE: Final = re.compile(r"(?<![\d-])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![\d-])")
 _IN_UTC: Final = re.compile(r"\b(utc|gmt)\b|\d{1,2}[:.]\d\d ?z\b")
+_NAMED_HOUR: Final = re.compile(r"\b(?:midnight|noon)\b")
 _PART_OF_DAY: Final = re.compile(r"\b(?:this|yesterday|in the) (morning|afternoon|evening)\b")
 _HOURS: Final = {"morning": (6, 12), "afternoon": (12, 18), "evening": (18, 24)}
 _NIGHT: Final = (22, 6)  # o'clock, from and to
@@ -41,7 +42,7 @@ _WEEKDAY: Final = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _SPEAKS_OF_TIME: Final = re.compile(
     rf"\b(?:since(?! when\b)|ago|yesterday|tomorrow|tonight|noon|midnight|o'?clock|[0-9]{{1,2}} ?[ap]m|{_WEEKDAY}"
     r"|(?:last|past|previous|this) (?:night|morning|afternoon|evening|day|week|weekend|month|year|few"
-    r"|couple|[0-9]+)"
+    r"|couple|[0-9]+(?! (?:\w+ )?(?:lines?|logs?|errors?|exceptions?|warnings?|messages?|events?|deploys?)\b))"
     r"|for (?:hours|days|weeks|months|ages|a while|some time)"
     r"|[0-9]+ ?(?:minutes?|mins?|hours?|hrs?|days?|weeks?|months?))\b"
     r"|\b[0-9]{1,2}:[0-9]{2}\b|[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -86,6 +87,7 @@ def window_in(
     is cut, one under `shortest` begins earlier, and the answer says so.
     """
     fits = (shortest, longest)
+    text = _NAMED_HOUR.sub(lambda found: "00:00" if found[0] == "midnight" else "12:00", text)
     told_utc = _IN_UTC.search(text) is not None
     name = zone if is_zone(zone) and not told_utc else "UTC"
     if instants := _INSTANT.findall(text):

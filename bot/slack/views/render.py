@@ -325,7 +325,10 @@ def _footer(final: TurnFinished, *, show_cost: bool) -> str:
 
 
 def _held(final: TurnFinished) -> str:
-    count = len(final.claims)
+    # Triage copies its figures from results. What no rule reads there is its judgement, or a pointer.
+    is_own = final.provider == _TRIAGE
+    unread = ClaimState.UNCHECKED
+    count = sum(not is_own or bool(one.note) or one.state is not unread for one in final.claims)
     if not count:
         return ""
     entailed = sum(claim.state is ClaimState.SUPPORTED for claim in final.claims)

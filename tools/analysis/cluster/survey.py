@@ -7,6 +7,7 @@ from typing import Final
 from tools.analysis.cluster.admission import admission_findings
 from tools.analysis.cluster.finding import Finding, Impact
 from tools.analysis.cluster.inventory import WORKLOADS, Inventory
+from tools.analysis.cluster.network import network_findings
 from tools.analysis.cluster.nodes import lost_nodes, node_findings
 from tools.analysis.cluster.pods import pod_findings
 from tools.analysis.cluster.services import service_findings
@@ -38,7 +39,7 @@ def findings(cluster: Inventory) -> Sequence[Finding]:
     ]
     if lost:
         rest = [replace(one, impact=Impact.RISK) if _is_short(one) else one for one in rest]
-    found = [*first, *rest, *service_findings(cluster, lost)]
+    found = [*first, *rest, *service_findings(cluster, lost), *network_findings(cluster)]
     places = {product: place for place, product in enumerate(cluster.products)}
     return sorted(found, key=lambda one: _rank(one, places))
 

@@ -7,12 +7,15 @@ from typing import Final
 from tools.analysis.cluster.fields import (
     condition,
     instant_at,
+    is_selected,
+    labels_of,
     mapping_at,
     name_of,
     namespace_of,
     number_at,
     rows_at,
     text_at,
+    texts_at,
     value_at,
 )
 from tools.analysis.cluster.finding import Finding, Impact
@@ -26,6 +29,7 @@ from tools.analysis.cluster.pods import is_to_run, is_working
 from tools.cluster_objects import KubernetesObject
 
 _FAILED_LATELY: Final = timedelta(hours=6)
+_RAN_LATELY: Final = timedelta(days=7)
 _SCALED_TO_ZERO: Final = "to 0 from "
 _ROLLING: Final = frozenset({"ReplicaSetUpdated", "NewReplicaSetCreated"})
 _HPA: Final = "HorizontalPodAutoscaler"
@@ -40,7 +44,12 @@ def workload_findings(cluster: Inventory) -> Iterator[Finding]:
                 yield from _zero_replicas(kind, one, cluster)
             elif ready < wanted:
                 yield from _short(kind, one, wanted, ready, cluster)
+            elif kind == "DaemonSet" and wanted == 0:
+                yield from _on_no_node(one, cluster)
+            elif value_at(one, "spec", "paused") is True:
+                yield from _paused(kind, one, wanted, cluster)
     yield from _jobs(cluster)
+    yield from _suspended(cluster)
     yield from _autoscalers(cluster)
     yield from _budgets(cluster)
 
@@ -116,6 +125,61 @@ def _short(
         Impact.DOWN if ready == 0 else Impact.DEGRADED,
         cluster,
     )
+
+
+def _on_no_node(one: KubernetesObject, cluster: Inventory) -> Iterator[Finding]:
+    """Only of a product: clusters have many that are for other kinds of nodes."""
+    selector = texts_at(one, "spec", "template", "spec", "nodeSelector")
+    nodes = cluster.of("Node")
+    if not selector or not cluster.is_whole("Node") or not cluster.product_of(one):
+        return
+    if any(is_selected(labels_of(node), selector) for node in nodes):
+        return
+    wanted = ", ".join(f"{key}={value}" for key, value in selector.items())
+    yield _finding(
+        "DaemonSet",
+        one,
+        "0 nodes",
+        "matches no node",
+        f"DaemonSet {name_of(one)} runs nowhere: none of {len(nodes)} nodes has the labels {wanted}",
+        Impact.UNSURE,
+        cluster,
+    )
+
+
+def _paused(kind: str, one: KubernetesObject, wanted: int, cluster: Inventory) -> Iterator[Finding]:
+    updated = number_at(one, "status", "updatedReplicas")
+    is_half = updated is not None and updated < wanted
+    done = (
+        f" with {updated} of {wanted} pods updated" if is_half else ", so no change is rolled out"
+    )
+    yield _finding(
+        kind,
+        one,
+        "paused",
+        "rollout is paused",
+        f"{kind} {name_of(one)}: its rollout is paused{done}",
+        Impact.UNSURE if is_half else Impact.RISK,
+        cluster,
+    )
+
+
+def _suspended(cluster: Inventory) -> Iterator[Finding]:
+    """A job that ran lately is missed; one that has not run for long is off on purpose."""
+    for job in cluster.of("CronJob"):
+        last = instant_at(job, "status", "lastScheduleTime")
+        if value_at(job, "spec", "suspend") is not True or last is None:
+            continue
+        yield _finding(
+            "CronJob",
+            job,
+            "suspended",
+            "CronJob is suspended",
+            f"CronJob {name_of(job)} is suspended: schedule {text_at(job, 'spec', 'schedule')}, "
+            f"last run {last:%Y-%m-%d %H:%M} UTC",
+            Impact.RISK if cluster.is_older_than(last, _RAN_LATELY) else Impact.UNSURE,
+            cluster,
+        )
 
 
 def _missing(wanted: int, there: int) -> str:

@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.llm.messages import Message, Role
 from adapters.llm.on_call import on_call_in, on_call_note
 from adapters.llm.triage.intents import intents
+from adapters.llm.triage.question import understand
 from adapters.llm.triage.spelling import spelled_out
-from tests.fixtures_triage import TOOLS, Investigation, deploy, investigate, moved, world
+from tests.fixtures_triage import NOW, TOOLS, Investigation, deploy, investigate, moved, world
 
 PRODUCTS = ("checkout", "cart", "payments", "payments-db")
 SLOW = moved("checkout", "latency", "2026-04-07T14:10:00Z")
@@ -128,6 +130,26 @@ async def later(question: str, *, told: str = "", **around: Any) -> Investigatio
         ("which service", "recap", "all"),
         ("when did this last happen", "history", "all"),
         ("hello?", "greeting", "all"),
+        ("is there a card that i must click", "done", "all"),
+        ("who said no to the rollback", "done", "all"),
+        ("which customers", "cause", "impact"),
+        ("what metric is the worst one", "cause", "impact"),
+        ("where is the bottleneck", "cause", "all"),
+        ("and if that doesnt help?", "cause", "next"),
+        ("whats the fix", "cause", "next"),
+        ("when did latency go up", "cause", "onset"),
+        ("how many minutes were we degraded", "cause", "onset"),
+        ("did traffic go up", "figure", "all"),
+        ("hw much mem does cart eat", "figure", "all"),
+        ("http_requests_total", "figure", "all"),
+        ("is v2.4.0 on any host", "deploys", "all"),
+        ("all quiet?", "cause", "over"),
+        ("did the rollback actually do anything", "cause", "over"),
+        ("same problem as last month?", "history", "all"),
+        ("roll forward now", "order", "all"),
+        ("open a jira pls", "beyond", "all"),
+        ("how long will the fix take", "beyond", "all"),
+        ("is anyone working on this", "beyond", "all"),
     ],
 )
 def test_a_later_message_is_read_by_its_intent(text: str, topic: str, part: str) -> None:
@@ -182,6 +204,64 @@ async def test_over_and_not_over_are_stated_and_never_as_yes(question: str) -> N
 
     assert ill.text.startswith("**Not over: ")
     assert well.text.startswith("**It is over, as far as I can see.")
+
+
+@pytest.mark.parametrize(
+    "question", ["is payments down", "payment service ok?", "support asks if payments are fine"]
+)
+async def test_a_yes_or_no_question_about_another_product_is_its_state(question: str) -> None:
+    found = await later(question)
+
+    assert found.text.startswith("**payments: its errors, latency, traffic are as usual")
+    assert found.asked("core__propose_action") == []
+
+
+async def test_after_a_why_about_another_product_the_thread_goes_on_with_what_it_found() -> None:
+    found = await investigate(
+        world([SLOW], [DEPLOYED]),
+        "is it over?",
+        products=PRODUCTS,
+        earlier=[
+            Message(Role.USER, text="why is checkout slow?"),
+            Message(Role.USER, text="why is cart slow?"),
+            Message(
+                Role.ASSISTANT, text="**Elsewhere, most likely cause: the deploy of checkout v2.**"
+            ),
+        ],
+    )
+
+    assert found.text.startswith("**Not over: latency of checkout")
+
+
+@pytest.mark.parametrize("question", ["how is foobar-svc doing", "and billing-v3?", "foo-api ok?"])
+async def test_an_unknown_name_is_said_to_be_unknown(question: str) -> None:
+    found = await later(question)
+
+    assert "is not one of this channel's products" in found.text
+    assert found.calls == []
+
+
+@pytest.mark.parametrize("question", ["could the proxy be it?", "not the proxy, right?"])
+async def test_a_guess_without_data_is_said_to_be_one(question: str) -> None:
+    assert (await later(question)).text.startswith('I cannot check "proxy"')
+
+
+@pytest.mark.parametrize(
+    ("question", "topic", "part"),
+    [
+        ("is it over?", "cause", "over"),
+        ("error rate payments last 15m", "figure", "all"),
+        ("payments p99 since 14:00", "figure", "all"),
+        ("latency spike on payments", "cause", "all"),
+        ("error rate of payments is too high", "cause", "all"),
+        ("payments p99 alert since 14:00", "cause", "all"),
+        ("is payments down", "cause", "all"),
+    ],
+)
+def test_a_first_message_may_ask_for_one_figure(question: str, topic: str, part: str) -> None:
+    asked = understand(question, PRODUCTS, NOW)
+
+    assert (asked.topic, asked.part) == (topic, part)
 
 
 @pytest.mark.parametrize("question", ["any chance its the database?", "what if it's payments-db"])

@@ -13,6 +13,7 @@ from tests.cluster_objects import (
     HASH,
     PRODUCTS,
     Object,
+    ago,
     built,
     claim,
     container,
@@ -28,7 +29,7 @@ from tests.fakes.capabilities import fake_capabilities
 from tests.fakes.tools import bench
 from tests.packs import NOW
 from tools.cluster_objects import ClusterEvent, ObjectList, ObjectQuery, PodLogQuery
-from tools.core.cluster_reading import ALWAYS, MOST_LOGS, STORAGE
+from tools.core.cluster_reading import ALWAYS, BESIDE, MOST_LOGS, STORAGE
 from tools.core.sweep_cluster import MOST_REASON, MOST_ROWS, SweepCluster
 from tools.errors import InvalidArguments, UpstreamFailed
 
@@ -121,6 +122,22 @@ async def test_volumes_are_read_only_where_a_pod_waits() -> None:
     kinds = {kind for kind, _ in STORAGE}
     assert kinds.isdisjoint(one.kind for one in calm.asked if isinstance(one, ObjectQuery))
     assert kinds <= {one.kind for one in waits.asked if isinstance(one, ObjectQuery)}
+
+
+async def test_what_no_pod_shows_is_read_only_where_nothing_is_down() -> None:
+    missed = built(
+        "CronJob",
+        "billing-close",
+        spec={"suspend": True, "schedule": "@daily"},
+        status={"lastScheduleTime": ago(hours=30)},
+    )
+    calm, down = Cluster([node(), pod(), missed]), Cluster([node(), crashed("billing"), missed])
+    found = await sweep(calm)
+    await sweep(down)
+
+    assert [one["mechanism"] for one in found["ill"]] == ["CronJob is suspended"]
+    kinds = {kind for kind, _ in BESIDE}
+    assert kinds.isdisjoint(one.kind for one in down.asked if isinstance(one, ObjectQuery))
 
 
 async def test_a_forbidden_kind_is_named_and_the_others_are_reported() -> None:

@@ -48,6 +48,19 @@ def told(objects: Sequence[Object], events: Sequence[ClusterEvent] = ()) -> list
     return [one for one in found if one.impact is not Impact.RISK]
 
 
+def ingress(backend: str, port: int = 80) -> Object:
+    path = {"path": "/", "backend": {"service": {"name": backend, "port": {"number": port}}}}
+    return built("Ingress", "billing", spec={
+        "rules": [{"host": "shop.example", "http": {"paths": [path]}}]})  # fmt: skip
+
+
+def policy(types: list[str], selector: Object | None = None, **rules: Any) -> Object:
+    """A NetworkPolicy for all pods, or for those selected."""
+    spec = {"podSelector": selector or {}, "policyTypes": types, **rules}
+    return built("NetworkPolicy", "deny", spec=spec)
+
+
+SERVED = (pod(), service(), endpoints("billing", "10.1.1.1"))
 FAULTS: dict[str, tuple[list[Object], list[ClusterEvent], str, str, list[str]]] = {
     "image tag": (
         [deployment(ready=0), pod("billing", waiting("ErrImagePull"))],
@@ -314,6 +327,45 @@ FAULTS: dict[str, tuple[list[Object], list[ClusterEvent], str, str, list[str]]] 
          pod("ledger")],
         [], "mailer", "fewer ready than wanted", ["1 of 4"],
     ),
+    "DaemonSet that matches no node": (
+        [built("DaemonSet", "mailer", status={"desiredNumberScheduled": 0, "numberReady": 0},
+               spec={"template": {"spec": {"nodeSelector": {"disk": "fast"}}}}), pod("ledger")],
+        [], "mailer", "matches no node", ["disk=fast", "1 nodes"],
+    ),
+    "paused rollout": (
+        [deployment(wanted=3, ready=3, spec={"paused": True}, status={"updatedReplicas": 1})],
+        [], "billing", "rollout is paused", ["1 of 3"],
+    ),
+    "suspended CronJob": (
+        [built("CronJob", "ledger-close", spec={"suspend": True, "schedule": "0 * * * *"},
+               status={"lastScheduleTime": ago(hours=30)}), pod("ledger")],
+        [], "ledger", "CronJob is suspended", ["0 * * * *", "last run"],
+    ),
+    "Ingress without a Service": (
+        [deployment(), *SERVED, ingress("billing-old")],
+        [], "billing", "Ingress without backend", ["billing-old", "does not exist", "shop.example/"],
+    ),
+    "Ingress to a port that the Service does not have": (
+        [deployment(), *SERVED, ingress("billing", port=8443)],
+        [], "billing", "Ingress without backend", ["no port 8443"],
+    ),
+    "NetworkPolicy without a rule": (
+        [deployment(), *SERVED, policy(["Ingress"])],
+        [], "billing", "network policy denies", ["deny", "into", "Service billing"],
+    ),
+    "NetworkPolicy for callers that do not exist": (
+        [deployment(), *SERVED, policy(
+            ["Ingress"], ingress=[{"from": [{"podSelector": {"matchLabels": {"app": "gone"}}}]}])],
+        [], "billing", "network policy denies", ["into"],
+    ),
+    "NetworkPolicy for another port": (
+        [deployment(), *SERVED, policy(["Ingress"], ingress=[{"ports": [{"port": 9090}]}])],
+        [], "billing", "network policy denies", ["into"],
+    ),
+    "NetworkPolicy that lets nothing out": (
+        [deployment(), pod(), policy(["Egress"])],
+        [], "billing", "network policy denies", ["out of", "DNS"],
+    ),
 }  # fmt: skip
 
 
@@ -328,7 +380,38 @@ def test_a_fault_is_reported_once_with_object_and_mechanism(fault: str) -> None:
 
 PATIENT = {"containers": [container(readinessProbe={"tcpSocket": {"port": 8080},
                                                     "initialDelaySeconds": 120})]}  # fmt: skip
+FROM_SHOP = [{"from": [{"podSelector": {"matchLabels": {"app": "billing"}}}]}]
 LOOK_ALIKES: dict[str, tuple[list[Object], list[ClusterEvent]]] = {
+    "a policy that denies beside one that allows": (
+        [deployment(), *SERVED, policy(["Ingress"]), policy(["Ingress"], ingress=FROM_SHOP)], []),
+    "a policy with an empty rule, which allows all": (
+        [deployment(), *SERVED, policy(["Ingress"], ingress=[{}])], []),
+    "a policy for callers of other namespaces": (
+        [deployment(), *SERVED, policy(
+            ["Ingress"], ingress=[{"from": [{"namespaceSelector": {}}]}])], []),
+    "a policy for a named port and a range": (
+        [deployment(), *SERVED, policy(["Ingress"], ingress=[
+            {"ports": [{"port": "http"}, {"port": 9000, "endPort": 9100}]}])], []),
+    "a policy for other pods": (
+        [deployment(), *SERVED, policy(["Ingress"], {"matchLabels": {"app": "x"}})], []),
+    "a policy that an expression selects by": (
+        [deployment(), *SERVED, policy(["Ingress"], {"matchExpressions": [
+            {"key": "app", "operator": "In", "values": ["x"]}]})], []),
+    "denied pods that no Service leads to": ([deployment(), pod(), policy(["Ingress"])], []),
+    "an Ingress to a Service": ([deployment(), *SERVED, ingress("billing")], []),
+    "an Ingress without rules": ([deployment(), *SERVED, built("Ingress", "billing", spec={})], []),
+    "a DaemonSet for nodes that are not there, of no product": (
+        [built("DaemonSet", "gpu-driver", status={"desiredNumberScheduled": 0},
+               spec={"template": {"spec": {"nodeSelector": {"gpu": "yes"}}}}), pod()], []),
+    "a paused rollout that is complete": (
+        [deployment(wanted=2, ready=2, spec={"paused": True}, status={"updatedReplicas": 2}), pod()],
+        []),
+    "a CronJob that was suspended long ago": (
+        [built("CronJob", "ledger-close", spec={"suspend": True},
+               status={"lastScheduleTime": ago(days=40)}), pod("ledger")], []),
+    "a CronJob that runs": (
+        [built("CronJob", "ledger-close", spec={"suspend": False},
+               status={"lastScheduleTime": ago(hours=1)}), pod("ledger")], []),
     "a Service without a selector": ([built("Service", "legacy", spec={"ports": [{"port": 1}]})], []),
     "an ExternalName": (
         [service(type="ExternalName", externalName="db.example", selector={"app": "x"})], []),

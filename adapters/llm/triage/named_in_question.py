@@ -1,0 +1,118 @@
+"""The names in a question: a product, as it is spelled or nearly so, and names that are no product."""
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from adapters.llm.triage.meaning import KNOWN_WORDS
+
+_WORD: Final = re.compile(r"[\w./:@-]+")
+# Where a product's name would be; the words must differ from ordinary ones.
+_SPOKEN_OF: Final = re.compile(
+    r"\b(?:(?:is|are|was|were)\s+(?:the\s+)?([a-z][\w-]+)\s+(?:so\s+|still\s+|really\s+)?"
+    r"(?:slow|down|broken|failing|fine|ok|okay|healthy|up|degraded|unavailable)\b"
+    r"|(?:changed in|logs of|logs for|wrong with)\s+(?:the\s+)?([a-z][\w-]+)"
+    r"|(?:what|how) about\s+(?:the\s+)?(?:new\s+|old\s+)?([a-z][\w-]+)(?:\s+service)?\W*$)"
+)
+# `billing-svc`, where a name would be.
+_SHAPED: Final = re.compile(
+    r"(?:^\W*|\b(?:is|are|and|of|for|in|on|check|about|with)\s+)([a-z][a-z0-9]*(?:-[a-z0-9]+)+)\b"
+)
+_A_SERVICE: Final = re.compile(
+    r"\b([a-z][\w-]+)\s+(?:micro-?)?service\b(?!\s+(?:mesh|account|level))"
+)
+_ANY_SERVICE: Final = frozenset(
+    {"an", "another", "one", "other", "some", "no", "first", "single", "my", "your", "their", "its",
+     "whose", "same", "main", "whole", "new", "old", "right", "web", "affected", "failing", "broken",
+     "slow", "unhealthy", "downstream", "upstream", "external", "internal", "dependent", "backend",
+     "frontend", "customer", "critical"}
+)  # fmt: skip
+_STORES: Final = frozenset({"database", "db", "cache", "queue"})
+_IS_PLURAL: Final = re.compile(
+    r"\b(?:are|were|many|lost|losing|any) (?:the |our |some )?$"
+)  # "are orders lost?"
+_NOBODY: Final = frozenset(
+    {"it", "this", "that", "there", "everything", "something", "anything", "all", "things", "we",
+     "they", "you", "what", "which", "who", "not", "the", "last", "our", "us", "system", "site",
+     "production", "prod", "staging", "dev", "test", "today", "yesterday", "tonight", "now", "me",
+     "errors", "warnings", "exceptions", "timeouts", "failures", "crashes", "each", "every", "any"}
+)  # fmt: skip
+# Next to these words a known name is a product, not a word of English ("search for errors").
+_BEFORE_WORDS: Final = "the in of for with about from on is are was deployed released"
+_BEFORE_NAME: Final = frozenset(_BEFORE_WORDS.split())
+_AFTER_NAME: Final = frozenset(
+    {"is", "are", "was", "fails", "failing", "slow", "down", "broken", "errors", "latency", "logs",
+     "pods", "deploys", "deployment"}
+)  # fmt: skip
+_FEWEST_LETTERS: Final = 4
+_ALIKE: Final = 0.84
+
+
+def spoken_of(lowered: str) -> str:
+    found = _SPOKEN_OF.search(lowered)
+    if found is None:
+        return ""
+    mentioned = found[3] or ""  # a word of the language is no name there: "what about tomorrow?"
+    is_word = mentioned in KNOWN_WORDS and mentioned.removesuffix("s") not in _STORES
+    name = found[1] or found[2] or ("" if is_word else mentioned)
+    return "" if name in _NOBODY else name
+
+
+def shaped_name(lowered: str) -> str:
+    names = (one[1] for one in _SHAPED.finditer(lowered))
+    return next((n for n in names if not KNOWN_WORDS.issuperset(n.split("-"))), "")
+
+
+def service_named(lowered: str) -> str:
+    names = (one[1] for one in _A_SERVICE.finditer(lowered))
+    return next((n for n in names if n not in KNOWN_WORDS | _NOBODY | _ANY_SERVICE), "")
+
+
+def known_name(lowered: str, names: Sequence[str]) -> str:
+    known = {name.lower() for name in names}
+    words = [word.strip(".:-/@?!,") for word in _WORD.findall(lowered)]
+    beside = zip(["", *words], words, [*words[1:], ""], strict=False)
+    return next(
+        (
+            word
+            for before, word, after in beside
+            if word in known and (before in _BEFORE_NAME or after in _AFTER_NAME or len(words) == 1)
+        ),
+        "",
+    )
+
+
+def product_named(text: str, products: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    words = [word.strip(".:-/@?!,") for word in _WORD.findall(text)]
+    lowered = [word.lower() for word in words]
+    by_name = {product.lower(): product for product in products}
+    for word in lowered:
+        if word in by_name:
+            return by_name[word], ()
+    if inside := _within(lowered, by_name):
+        return inside
+    for word in lowered:
+        if len(word) < _FEWEST_LETTERS:
+            continue
+        begun = [p for name, p in by_name.items() if re.match(rf"{re.escape(word)}[-_./:]", name)]
+        if len(begun) == 1 and not _IS_PLURAL.search(text.lower().partition(word)[0]):
+            return begun[0], (f'"{word}" is taken as {begun[0]}',)
+    for word in lowered:
+        if len(word) < _FEWEST_LETTERS or word in KNOWN_WORDS:
+            continue  # "which service" is no misspelt adservice
+        alike = difflib.get_close_matches(word, by_name, 1, _ALIKE)
+        if alike:
+            return by_name[alike[0]], (f'"{word}" is taken as {by_name[alike[0]]}',)
+    return "", ()
+
+
+def _within(words: Sequence[str], by_name: Mapping[str, str]) -> tuple[str, tuple[str, ...]] | None:
+    """A name that is part of a metric's name, or that differs by its plural alone."""
+    for word in words:
+        if inside := next((by_name[part] for part in word.split("_") if part in by_name), ""):
+            return inside, ()
+        near = by_name.get(f"{word}s") or by_name.get(word.removesuffix("s"))
+        if near and len(word) >= _FEWEST_LETTERS:
+            return near, (f'"{word}" is taken as {near}',)
+    return None
