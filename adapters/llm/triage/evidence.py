@@ -14,7 +14,7 @@ from adapters.llm.triage.cluster_facts import DatastoreFact, IllFact, datastore_
 from adapters.llm.triage.deploy_facts import DeployFact, deploys
 from adapters.llm.triage.explained import called_of, part_of, seen_by
 from adapters.llm.triage.vanished import GoneFact, RecordFact, gone_facts, record_facts
-from tools.analysis.call_graph import CallGraph
+from tools.analysis.call_graph import CallGraph, edges_in
 from tools.analysis.usual import UNUSUAL
 from tools.product_names import ANY_PRODUCT
 
@@ -193,6 +193,7 @@ def facts_of(case: Case) -> Facts:
     name = _Names(case.products)
     rows = metrics.rows("shifts") if metrics else ()
     moved = [_moved(row, metrics, name, is_past=case.is_past) for row in rows] if metrics else []
+    lines = [_log(row, logs, name) for row in logs.rows("changes")] if logs else []
     outside = list(
         _called(moved, {*case.products, *(metrics.mapping("within") if metrics else ())})
     )
@@ -203,7 +204,7 @@ def facts_of(case: Case) -> Facts:
         standing=list(_standings(metrics, case.subject, case.asked.subject, name))
         if metrics
         else [],
-        logs=[_log(row, logs, name) for row in logs.rows("changes")] if logs else [],
+        logs=lines,
         spans=[_span(row, traces, name) for row in traces.rows("shifts")] if traces else [],
         ill=list(ill_facts(cluster, name.of)) if cluster else [],
         deploys=deploys(case),
@@ -211,10 +212,8 @@ def facts_of(case: Case) -> Facts:
         records=list(record_facts(metrics)) if metrics else [],
         compared=int(metrics.number("compared") or 0) if metrics else 0,
         graph=CallGraph(
-            [
-                *(_calls(traces, name) if traces else ()),
-                *((m.product, m.called) for m in moved if m.called),
-            ]
+            [*(_calls(traces, name) if traces else ()), *((m.product, m.called) for m in moved)],
+            edges_in((x.product, x.example, x.names) for x in lines if x.is_more_errors),
         ),
         ways_slow={name.of(one): value for one in ways if (value := _count_of(ways, one))},
         usual_requests=median(busy) if busy else None,

@@ -3,10 +3,11 @@
 import pytest
 
 from adapters.llm.triage.question import understand
-from tests.fixtures_triage import Investigation, investigate, world
+from tests.fixtures_triage import Investigation, investigate, moved, world
 
 PRODUCTS = ("checkout", "cart", "payments")
 LOGS_ALONE = ("core__get_recent_deploys", "core__error_patterns", "core__report_findings")
+SLOW_AT = "2026-04-07T14:10:00Z"
 REFUSED = "ERROR could not reach the settings store: refused"
 
 
@@ -107,3 +108,28 @@ async def test_complaints_that_stopped_are_not_trouble(level: str) -> None:
 )
 def test_common_word_is_not_a_misspelt_product(text: str, subject: str) -> None:
     assert understand(text, ("adservice", "cartservice"), None).subject == subject
+
+
+@pytest.mark.parametrize(
+    ("example", "first"),
+    [
+        ("ERROR GET http://cart/v1/items: timeout", "cart"),
+        ("ERROR rejected a request from cart: timeout", "payments"),
+    ],
+    ids=["it calls cart", "cart calls it"],
+)
+async def test_errors_show_who_called_whom_where_there_are_no_traces(
+    example: str, first: str
+) -> None:
+    slow = [
+        moved("payments", "latency", SLOW_AT, worst=2.4, requests=200.0),
+        moved("cart", "latency", SLOW_AT, worst=2.4, requests=190.0),
+    ]
+    patterns = {
+        "changes": [row("payments", example, names=["cart"], after=3)],
+        "lines": dict.fromkeys(PRODUCTS, "900/900"),
+        "errors": {"payments": "0/3"},
+    }
+    found = await investigate(world(slow, around={"error_patterns": patterns}), "what is wrong?")
+
+    assert found.asked("core__report_findings")[-1]["suspects"][0]["product"] == first
