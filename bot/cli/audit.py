@@ -141,7 +141,7 @@ async def erase(settings: Settings, session: str, person: str, reason: str) -> i
 @reason_option
 @configured
 async def seal(settings: Settings, reason: str) -> int:
-    """Accept an audit log that does not verify as it is, on record.
+    """Accept an invalid audit log in its current state, and record that.
 
     Use it for an audit log that began without a key, was restored or was tampered with. Stop every Kortex
     first.

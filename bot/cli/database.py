@@ -25,7 +25,7 @@ from bot.store.sealing import Sealing
 async def migrate(settings: Settings) -> int:
     """Bring the database's schema to this version.
 
-    It is one transaction: all of it or nothing. Replicas of the release before go on meanwhile.
+    It is one transaction: all or nothing. Replicas of the previous release keep running.
     """
     at = await schema.migrate(settings.database.url.get_secret_value())
     if at == schema.head():

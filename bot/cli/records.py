@@ -36,7 +36,7 @@ def records() -> None:
 @person_option
 @configured
 async def export(settings: Settings, session: str, person: str) -> int:
-    """Print it, one JSON object a line. Give --session or --person."""
+    """Print all data of one session or person, one JSON object a line."""
     exactly_one(session=session, person=person)
     subject = Subject(session, person)
     async with AsyncExitStack() as stack:
@@ -57,7 +57,7 @@ async def export(settings: Settings, session: str, person: str) -> int:
 @reason_option
 @configured
 async def delete(settings: Settings, session: str, person: str, reason: str) -> int:
-    """Delete it. Content of the audit log is erased; the chain stays."""
+    """Delete all data of one session or person, and the content of their audit rows."""
     exactly_one(session=session, person=person)
     subject = Subject(session, person)
     async with AsyncExitStack() as stack:

@@ -57,7 +57,7 @@ async def create(
     expires: str,
     as_json: bool,
 ) -> int:
-    """Make a token of NAME; it is shown once.
+    """Create a token for NAME. It is shown once.
 
     \b
     Examples:
@@ -106,7 +106,7 @@ async def show_all(settings: Settings, as_json: bool) -> int:
 @click.argument("token_id", metavar="ID")
 @configured
 async def revoke(settings: Settings, token_id: str) -> int:
-    """Refuse the token ID from now on, everywhere. Exit 1: no live token has this id."""
+    """Revoke the token ID on every replica. Exit 1: no live token has this id."""
     async with AsyncExitStack() as stack:
         done = await (await open_stores(settings, stack)).callers.revoke(token_id, operator())
     if not done:
