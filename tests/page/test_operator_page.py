@@ -15,7 +15,7 @@ from bot.demo.workspace.seeds import DIRECT, RESPONDER
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_api import caller, token_for
-from tests.fixtures_page import PHONE, Visit, browser, visit
+from tests.fixtures_page import PHONE, Visit, Visitor, browser, visit
 from tests.fixtures_service import shared_stage
 from tests.slack_door import SlackDoor
 from tests.stage import Stage, question_of, results
@@ -69,6 +69,11 @@ DISGUISED = (
     "https://token.test/",
     "https://reference.test/",
 )
+HEADLINE = "The pool of checkout is exhausted since 23:01 UTC."
+ITEMS = "\n".join(f"- service-{n} runs {n} pods" for n in range(60))
+WIDE = "\n".join(
+    ["| Pod | Status | Node |", "|---|---|---|", *(f"| checkout-{n} | Running | node-{n} |" for n in range(30))]
+)  # fmt: skip
 # Each is a megabyte, of which a part is read as Markdown: one line, lines that are just not too long, spaces.
 LONG = (
     "**a " * 260_000,
@@ -85,6 +90,12 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
     if "propose" in asked and not results(request):
         params = {"version": asked.rpartition(" ")[2]}
         return Round(calls=(Call("core__propose_action", ROLLBACK | {"params": params}),))
+    if "list" in asked:
+        return Round(
+            text=(f"{HEADLINE}\n\n", f"{WIDE}\n\n", f"{ITEMS}\n", "\nThat is all."),
+            hold=HELD,
+            hold_at=4,
+        )
     if "slow" in asked and not results(request):
         return Round(
             calls=(Call("core__compare_to_baseline", P99), Call("core__error_patterns", PATTERNS))
@@ -322,6 +333,58 @@ async def test_a_card_of_an_undeployed_version_warns_before_it_runs(
         await expect(visitor.page.get_by_role("dialog")).to_contain_text(warning)
 
 
+async def held_answer(visitor: Visitor, stage: Stage) -> Page:
+    """A long answer that is written to its last word, and does not end yet."""
+    HELD.clear()
+    await visitor.sign_in(await token_for(stage, "mira", "responder"))
+    await visitor.ask("list the pods")
+    await expect(visitor.page.locator(".answer")).to_contain_text("service-59")
+    return visitor.page
+
+
+async def top_of(found: Locator) -> float:
+    return float(await found.evaluate("(each) => each.getBoundingClientRect().top"))
+
+
+@pytest.mark.parametrize("size", [(390, 844), (800, 900), (1440, 900)], ids=str)
+async def test_a_long_answer_keeps_its_headline_in_sight_and_the_rest_behind_evidence(
+    stage: Stage, visit: Visit, size: tuple[int, int]
+) -> None:
+    async with visit(size) as visitor:
+        page = await held_answer(visitor, stage)
+        HELD.set()
+        await expect(page.locator(".left-out")).to_have_text("88 more lines behind Evidence")
+
+        answer = page.locator(".answer")
+        await expect(answer.get_by_text(HEADLINE)).to_be_in_viewport()
+        assert await answer.locator("li").count() == 5
+        assert await answer.locator("table").count() == 0
+        assert await answer.evaluate("(each) => each.offsetHeight") < 400
+        await page.locator(".evidence summary").click()
+        whole = page.locator(".whole")
+        await expect(whole).to_contain_text("service-59")
+        widths = "(each) => [each.offsetWidth, each.closest('.turn').offsetWidth]"
+        for each in (whole, whole.locator(".table")):
+            own, turn = await each.evaluate(widths)
+            assert own == turn <= size[0]
+        assert await visitor.faults() == []
+
+
+async def test_a_reader_of_the_rest_stays_at_the_line_when_the_answer_ends(
+    stage: Stage, visit: Visit
+) -> None:
+    async with visit(PHONE) as visitor:
+        page = await held_answer(visitor, stage)
+        line = page.locator(".answer").get_by_text("service-30 runs")
+        await line.evaluate("(each) => each.scrollIntoView({ block: 'start' })")
+        before = await top_of(line)
+        HELD.set()
+        moved = page.locator(".whole").get_by_text("service-30 runs")
+
+        await expect(moved).to_be_in_viewport()
+        assert abs(await top_of(moved) - before) < 30
+
+
 async def test_a_person_without_the_role_gets_a_message_and_no_reports(
     stage: Stage, visit: Visit
 ) -> None:
@@ -362,17 +425,18 @@ async def test_hostile_text_stays_text(stage: Stage, visit: Visit) -> None:
         await visitor.ask(f"hostile {HOSTILE}")
         await expect(page.locator(".foot")).to_be_attached()
         await expect(page.locator(".question")).to_contain_text("<script>")
+        await page.locator(".evidence summary").click()
         assert await page.evaluate("window.hacked") is None
         assert await page.locator("#main :is(img, script, svg, iframe)").count() == 0
-        links = await page.locator(".answer a").evaluate_all(
+        links = await page.locator(".whole a").evaluate_all(
             "(all) => all.map((a) => [a.protocol, a.rel, a.getAttributeNames().length])"
         )
         assert {(link[0], link[1], link[2]) for link in links} == {
             ("https:", "noopener noreferrer", 3)
         }
-        hrefs = await page.locator(".answer a").evaluate_all("(all) => all.map((a) => a.href)")
+        hrefs = await page.locator(".whole a").evaluate_all("(all) => all.map((a) => a.href)")
         assert hrefs == ["https://runbooks.example.com/checkout"]
-        shown_text = await page.locator(".answer").first.inner_text()
+        shown_text = await page.locator(".whole").inner_text()
         assert [address for address in DISGUISED if address not in shown_text] == []
         assert "\u202e" not in await page.inner_text("#main")
         written = '{"n":340282366920938463463374607431768211455,"e":[],"t":"a\\"b:{,"}'

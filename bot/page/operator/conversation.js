@@ -12,6 +12,8 @@ const STATES = [["supported", "supported"], ["contradicted", "contradicted"], ["
 const BAR_PX = 60; // the bar that stays on top
 const CITED = /\[(E\d{1,4})\]/;
 
+const lines = (node) => [...node.querySelectorAll("p, li, tr, pre, h4")];
+
 // Laid out as answers are: what came of an action stands in a block.
 function note(text) {
   const node = h("div", { class: "note md", dir: "auto" });
@@ -28,7 +30,7 @@ class Answer {
     this.calls = h("ul", { class: "calls", "aria-label": "Checks" });
     this.summary = h("summary", {});
     this.behind = h("div", { class: "more" });
-    this.whole = h("div", { class: "md answer", dir: "auto", role: "region", "aria-label": "Whole answer", hidden: true });
+    this.whole = h("div", { class: "md whole", dir: "auto", role: "region", "aria-label": "Whole answer", hidden: true });
     this.panel = h("details", { class: "evidence", hidden: true, open: true }, this.summary, this.whole, this.calls, this.behind);
     this.body = h("div", { class: "md answer", dir: "auto" });
     this.more = h("div", { class: "more" });
@@ -56,7 +58,9 @@ class Answer {
   // At its end an answer shows what fits a phone, and the rest moves into the panel: whoever reads there goes along.
   // Returns whether somebody did.
   draw() {
-    const { top } = this.body.getBoundingClientRect(), folds = !!this.done?.screen && this.whole.hidden;
+    const folds = !!this.done?.screen && this.whole.hidden && this.body.getBoundingClientRect().top < 0;
+    const at = folds ? lines(this.body).findIndex((each) => each.getBoundingClientRect().bottom > 0) : -1;
+    const top = lines(this.body)[at]?.getBoundingClientRect().top;
     this.calls.replaceChildren(...[...this.tools.values()].map((call) => this.call(call)));
     this.whole.hidden = !this.done?.screen;
     this.lay(this.body, this.done?.screen || this.text);
@@ -72,10 +76,10 @@ class Answer {
       doubts.length ? h("details", { class: "doubts", open: true }, h("summary", {}, `${count(doubts.length, "statement")} not backed by the evidence`),
         h("ul", {}, ...doubts.map((each) => h("li", {}, straight(each.text), h("span", { class: "muted" }, ` ${straight(each.note)}`))))) : null,
     ].filter(Boolean));
-    const reads = folds && top < 0;
-    this.panel.open ||= reads;
-    if (reads) document.scrollingElement.scrollTop += this.whole.getBoundingClientRect().top - top;
-    return reads;
+    if (at < 0) return false;
+    this.panel.open = true;
+    document.scrollingElement.scrollTop += (lines(this.whole)[at] ?? this.whole).getBoundingClientRect().top - top;
+    return true;
   }
 
   lay(node, text) {

@@ -142,7 +142,7 @@ function table(lines, at, kept) {
   while (end < lines.length && lines[end].includes("|") && lines[end].trim()) rows.push(cells(lines[end++]));
   const cell = (tag, text) => `<${tag}>${inline(text ?? "", kept)}</${tag}>`;
   const body = rows.map((row) => `<tr>${head.map((_, n) => cell("td", row[n])).join("")}</tr>`).join("");
-  const html = `<div class="table"><table><thead><tr>${head.map((text) => cell("th", text)).join("")}</tr></thead><tbody>${body}</tbody></table></div>`;
+  const html = `<div class="table" tabindex="0" role="region" aria-label="Table"><table><thead><tr>${head.map((text) => cell("th", text)).join("")}</tr></thead><tbody>${body}</tbody></table></div>`;
   return [html, end];
 }
 
