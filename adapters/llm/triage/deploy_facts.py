@@ -40,7 +40,10 @@ def deploys(case: Case) -> Sequence[DeployFact]:
         for row in seen.rows("deploys")
         if (at := instant(str(row.get("ts", "")))) is not None
     ]
-    return sorted(facts, key=lambda d: d.at, reverse=True)
+    unique: dict[tuple[str, str, datetime], DeployFact] = {}
+    for one in facts:  # two calls may read the same deploy
+        unique.setdefault((one.product, one.version, one.at), one)
+    return sorted(unique.values(), key=lambda d: d.at, reverse=True)
 
 
 def unread_deploys(seen: SeenResult) -> Sequence[str]:

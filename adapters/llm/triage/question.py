@@ -30,6 +30,13 @@ from tools.core.sweep_arguments import LONGEST_WINDOW
 from tools.timerange import MAX_RANGE
 
 # Whether an action helped: about the product that it was carried out for.
+# The time that now is compared with: "slower than yesterday", "different from this morning".
+_THAN: Final = re.compile(
+    r"\b(?:than|differ\w*\s+(?:from|to)|compared\s+(?:to|with|against)|versus|vs\.?|unlike)\s+"
+    r"(?:(?:it|they)\s+(?:was|were|did|had been)\s+)?(?:(?:on|at|around|in)\s+)?(?:the\s+)?"
+    r"(?:yesterday(?:\s+\w+)?|last\s+\w+|this\s+\w+|(?:day|week)\s+before"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|\d{1,2}:\d\d)\b"
+)
 _HELPED: Final = re.compile(
     r"\b(?:did|has|have)\s+(?:it|that|this|(?:the\s+)?(?:roll(?:ing)?[ -]?back|revert)\b[^.?!]*)\s*(?:help(?:ed)?|(?:do|done|change)\s+anything)\b",
     re.IGNORECASE,
@@ -165,7 +172,8 @@ def understand(
     is_cause = not found or found[0].topic == "cause"
     longest = LONGEST_WINDOW if is_cause else MAX_RANGE
     shortest = SHORTEST if is_cause else timedelta(0)
-    when = window_in(lowered, now.astimezone(UTC), zone, longest, shortest) if now else None
+    timed = _THAN.sub("", lowered) if is_cause else lowered
+    when = window_in(timed, now.astimezone(UTC), zone, longest, shortest) if now else None
     told = (subject, stranger, thought, slow, failing, when, of_cluster)
     intent = _intended(text, found, told, products, later=later, wants_undone=wants_undone)
     return ParsedQuestion(
@@ -180,7 +188,7 @@ def understand(
         stranger=stranger,
         fails=failing is not None,
         of_cluster=of_cluster,
-        is_time_unread=when is None and now is not None and speaks_of_time(lowered),
+        is_time_unread=when is None and now is not None and speaks_of_time(timed),
         asks_when=intent.topic == "cause" and (intent.part == "onset" or asks_since_when(lowered)),
         is_cut=when is not None and when.is_cut,
         wants_undone=wants_undone,
