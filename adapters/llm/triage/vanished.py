@@ -11,6 +11,7 @@ from adapters.llm.triage.case import SeenResult, instant, number_of, plain, text
 from adapters.llm.triage.explained import part_of
 
 _DOWN: Final = 60.0  # points of a target that is not reached
+_MANY: Final = 10  # products: so many at once are hardly all broken, and the list is cut
 _GONE: Final = 25.0  # of a signal without samples, or of traffic that fell to nothing
 
 
@@ -18,7 +19,7 @@ _GONE: Final = 25.0  # of a signal without samples, or of traffic that fell to n
 class GoneFact:
     """A signal that existed before and is gone; fields as core__sweep_metrics names them.
 
-    `is_common`: the same happened to most products, so the monitoring may be at fault.
+    `is_common`: the same happened to most or many products, so the monitoring may be at fault.
     """
 
     product: str
@@ -63,7 +64,7 @@ def gone_facts(metrics: SeenResult) -> Iterator[GoneFact]:
     rows = metrics.rows("disappeared")
     ended = {text_of(row, "product") for row in rows if _is_whole_end(row)}
     known = metrics.mapping("within").keys() | ended
-    is_common = len(ended) > 1 and 2 * len(ended) > len(known)
+    is_common = len(ended) >= _MANY or (len(ended) > 1 and 2 * len(ended) > len(known))
     for row in rows:
         how = text_of(row, "how")
         yield GoneFact(

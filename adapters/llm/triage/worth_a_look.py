@@ -76,7 +76,9 @@ def _is_telling(
                 stands += _ALONE
             case StandingFact() if _is_trouble(point.fact):
                 stands += point.points
-            case GoneFact(how="ended", role="errors" | "latency") if one.product not in in_question:
+            case GoneFact(how="ended", role="errors" | "latency", is_common=is_common) if (
+                is_common or one.product not in in_question
+            ):
                 stands += point.points * _UNUSED
             case SpanFact() | GoneFact():
                 stands += point.points

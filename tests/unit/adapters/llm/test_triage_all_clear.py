@@ -123,6 +123,15 @@ async def test_series_that_end_everywhere_may_be_the_monitoring() -> None:
     assert "Most likely cause" not in found.text
 
 
+async def test_latency_that_ended_in_many_products_may_be_missing_requests() -> None:
+    many = [f"shop-{number}" for number in range(12)]
+    gone = [{**ENDED, "product": product} for product in many]
+    found = await asked("what is wrong?", disappeared=gone, within=dict.fromkeys(PRODUCTS, "cpu"))
+
+    assert (verdict(found), suspects(found)) == ("unknown", [])
+    assert "shop-0: no samples of its p99 latency after 14:20 UTC" in found.text
+
+
 async def test_latency_that_ended_elsewhere_may_be_missing_requests_and_names_no_suspect() -> None:
     found = await asked("is checkout ok?", disappeared=[{**ENDED, "product": "cart"}])
 
