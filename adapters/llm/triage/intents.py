@@ -58,7 +58,7 @@ _POLITE: Final = (
 _END: Final = r"(?: (?:please|now|right now|here|then|again|so far|already|for me|yet))*[ .?!]*"
 _THING: Final = (
     r"(?:it|this|that|all|things|everything|we|you|all of it|all this|the (?:whole )?(?:incident|outage|"
-    r"problem|issue|trouble|alert|error rate|latency|site|shop|system|service|errors))"
+    r"problem|issue|trouble|alert|error rate|latency|site|shop|system|service|errors)|prod(?:uction)?)"
 )
 _FINE: Final = (
     r"(?:over|fixed|resolved|solved|recovered|recovering|mitigated|ok|okay|fine|good|healthy|normal|stable|"
@@ -136,11 +136,16 @@ _TABLE: Final[Sequence[_Row]] = (
     _row("cause", r"^(?!is |are |was |what |how |show |any |does )[^?]*\b(?:is|are|went|has|have|keeps?|looks?|seems?|shot|getting) (?:\w+ )?(?:high|spik\w+|rising|elevated|climb\w+|through the roof|increas\w+|jump\w+|dropp\w+|up|too \w+)\b[^?]*", whole=True),
     _row("cause", r"^" + _FILLER + r"(?:it|this|we|users?|customers?|people|orders?|requests?|i|now|again|getting|seeing|new)\b[^?]*\b(?:slow|fail\w*|errors?|down|5\d\d|timing out|time ?outs?|broken|crash\w*)\b.*", later=True),
     # Parts of an investigation.
+    _row("cause", r"^" + _FILLER + r"(?:all )?(?:fixed|resolved|solved|over|recovered|back to normal)" + _END, part="over", whole=True, later=True),
+    _row("beyond", r"\bhappen again\b|\bcome back\b", subject="predict whether it comes back", later=True),
+    _row("cause", r"\b(?:which|what) (?:service|product|app|component|one)s? (?:has|have|is|are) (?:the )?(?:highest|most|worst|slowest|biggest)\b", part="impact", later=True),
+    _row("cause", r"\b(?:do|should|shall) (?:i|we) (?:really |just |now )?(?:roll|restart|revert)\b", part="next", later=True),
+    _row("deploys", r"\b(?:somebody|someone|anyone|anybody|who|they) (?:has |have )?(?:chang\w*|touch\w*)\b", later=True),
     _row("cause", r"^" + _FILLER + r"(?:is|are|was) " + _THING + r" (?:all |really |finally |now |already )*(?:over|fixed|resolved|solved|mitigated|recovered)" + _END, part="over", whole=True),
     _row("pods", r"^" + _FILLER + r"(?:is|are) (?:all |any |the |our )*(?:pods?|nodes?|containers?|replicas?)\b|\bpod restarts\b", later=True),
-    _row("cause", r"\b(?:is|are) (?:it|this|that|they|things) still\b|^" + _FILLER + r"(?:all|everything|things|(?:all|every) \w+) " + _FINE + r"\W*$|^" + _FILLER + r"(?:better|worse|slower|higher|lower) than\b|^" + _FILLER + r"(?:can (?:i|we) )?(?:close|resolve|end) (?:it|this|the incident) ?\?|\bstill\b.*\b" + _ILL + r"\b|\bany(?:thing)? (?:is )?still\b|\b(?:is|are) (?:it|things|we|they) (?:getting )?(?:any )?(?:better|worse)\b|\bback to (?:normal|usual|baseline)\b"
+    _row("cause", r"\b(?:is|are) (?:it|this|that|they|things) still\b|^" + _FILLER + r"(?:all|everything|things|(?:all|every) \w+) " + _FINE + r"\W*$|^" + _FILLER + r"(?:better|worse|slower|higher|lower) than\b|^" + _FILLER + r"(?:can (?:i|we) )?(?:close|resolve|end) (?:it|this|the incident) ?\?|\bstill\b.*\b" + _ILL + r"\b|\bany(?:thing)? (?:is )?still\b|\b(?:is|are) (?:it|things|we|they|the \w+) (?:getting )?(?:any )?(?:better|worse)\b|\bback to (?:normal|usual|baseline)\b"
          r"|\bcan (?:i|we) (?:close|resolve|stand down|go (?:back )?to (?:bed|sleep))\b|\ball (?:good|clear|ok|fine|green)\b|\b(?:has|have|did) (?:it|this|that|things|the \w+) (?:\w+ )?(?:recover|stop|improve|end|go away|resolve|clear|been fixed|been resolved|calm)\w*"
-         r"|\bhow (?:is|are) (?:it|things|we|that|this)(?: (?:now|looking|going|doing|today))*[ ?.!]*$|\bany (?:better|improvement)\b|^(?:so |and )?(?:better|worse)(?: now| yet)?\W*$|\bit is getting (?:worse|better)\b|\bfixed yet\b|\bstill (?:broken|slow|down)\b", part="over", later=True),
+         r"|\bhow (?:is|are) (?:it|things|we|that|this)(?: (?:now|lookin[g']?|going|goin|doing|today))*[ ?.!]*$|\bany (?:better|improvement)\b|^(?:so |and )?(?:better|worse)(?: now| yet)?\W*$|\bit is getting (?:worse|better)\b|\bfixed yet\b|\bstill (?:broken|slow|down)\b", part="over", later=True),
     _row("cause", r"^" + _FILLER + r"(?:is|are|was|were) " + _THING + r" (?:all |really |finally |now |already )*(?:\w+ )?(?:all |really |finally |now |already |back to |back )*" + _FINE + r"\b.*", part="over", later=True),
     _row("cause", r"\bhow long (?:did|was|were|has|have|had|is|are)\b.*|\b(?:since|for) how long\b|\bwhen (?:exactly |precisely )?did (?:it|this|that|the \w+) (?:start|begin|end|stop)\w*|\b(?:before or after|after or before) (?:the |that |this )?(?:\w+ )?(?:deploy|release|roll|change|version)\w*|^" + _FILLER + r"(?:since|from) when\b.*", part="onset", later=True),
     _row("cause", r"\bimpact(?:ed)?\b(?! of)|\baffected (?:services?|products?|systems?)\b|\bblast radius\b|\bhow bad\b|\bhow many (?:customers|users|people|clients|orders|buyers)\b|\bwho (?:is|else is|are) (?:affected|hit|impacted|suffering)"
@@ -186,7 +191,7 @@ _BY_WORDS: Final[Sequence[_Row]] = (
     _row("cause", r"\bif (?:it|this|that) (?:does not|did not|do not|fails)\b|\b(?:is )?left to (?:try|do)\b|\bwhat is (?:left|the (?:fix|plan))\b|\boptions\b|\b(?:anything|what else) (?:i|we) (?:should|can|could)\b|\bworkarounds?\b|\b(?:how|can|could|should)\b[^.?!]*\b(?:fix|mitigate|repair|prevent)\b", part="next", later=True),
     _row("cause", r"\bwhen (?:exactly )?(?:did|has|was)\b|\bhow (?:long|many (?:minutes|hours|min))\b|\bwhat time\b|\bsince when\b", part="onset", later=True),
     _row("cause", r"\b(?:which|what|any|many|do|are|our|real) (?:\w+ )?(?:customers?|users?|clients?|buyers|people|teams?|regions?|tenants?)\b|\bworst\b|\bwhat (?:is )?(?:else )?(?:broken|affected|hit)\b", part="impact", later=True),
-    _row("deploys", r"\bv\d+(?:\.\d+)+\b|\b(?:ship\w*|pushed|merged|deploy\w*|releas\w*|rolled out|version)\b", later=True),
+    _row("deploys", r"\bv\d+(?:\.\d+)+\b|\b(?:shipp?ed|pushed|merged|deploy\w*|releas\w*|rolled out|version)\b", later=True),
     _row("figure", r"\b[a-z]+(?:_[a-z0-9]+)+\b", later=True),
     _row("figure", r"(?<![\w-])" + ROLE_WORDS + r"(?![\w-])", later=True),
 )  # fmt: skip
@@ -221,6 +226,8 @@ def intents(text: str, names: Collection[str], *, later: bool) -> Sequence[Inten
     found = [one for part in parts if (one := _intent(part, rows, later=later))]
     several = list(dict.fromkeys(found))
     several = several if parts[1:] else []
+    if len(several) > 1:  # "ok cool, anything still open?" is more than thanks
+        several = [one for one in several if one.topic not in {"thanks", "greeting"}]
     if any(one.part == "coverage" for one in several):
         several = [one for one in several if one.part == "coverage"]  # no new report beside that
     if len(several) > 1:

@@ -73,7 +73,7 @@ _IS_IT: Final = re.compile(
 # "Could the proxy be it?", "not the network, right?"
 _BE_IT: Final = re.compile(
     r"\W*(?:(?:so|but|and|ok|hmm)\W+)*(?:(?:could|can|might|may)\s+(?:the\s+|our\s+|a\s+)?([\w.-]+)\s+be\s+(?:it|the\s+(?:cause|"
-    r"culprit|problem|reason)|to\s+blame)|(?:not|so\s+not|nothing\s+to\s+do\s+with)\s+(?:the\s+|our\s+)?([\w.-]+)[,\s]+(?:right|then|correct|yes))\W*",
+    r"culprit|problem|reason)|to\s+blame)|(?:is|was)\s+(?:it\s+)?(?:the\s+|our\s+)?([\w.-]+?)(?:['’]?s)?\s+(?:the\s+culprit|to\s+blame|fault)|(?:not|so\s+not|nothing\s+to\s+do\s+with)\s+(?:the\s+|our\s+)?([\w.-]+)[,\s]+(?:right|then|correct|yes))\W*",
     re.IGNORECASE,
 )
 _WHY_NOT: Final = re.compile(
@@ -209,7 +209,7 @@ def _named_in(
     lowered = text.lower()
     subject, about = product_named(text, products)
     thought, stranger = _thought(text, subject), ""
-    if thought and found and found[0].topic in _LISTED:
+    if thought and found and (found[0].topic in _LISTED or _BE_IT.fullmatch(text)):
         found = ()
     elif found or thought in _NO_THING:
         thought = ""
@@ -278,7 +278,7 @@ def _thought(text: str, subject: str) -> str:
     if subject and _WHY_NOT.fullmatch(text.strip()):
         return subject
     if be_it := _BE_IT.fullmatch(text):
-        return subject or be_it[1] or be_it[2]
+        return subject or be_it[1] or be_it[2] or be_it[3]
     found = _IS_IT.search(text.strip())
     if found is None or _ERRORS.search(found[1]) or _SLOW.search(found[1]):
         return ""

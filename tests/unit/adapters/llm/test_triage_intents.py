@@ -148,6 +148,16 @@ async def later(question: str, *, told: str = "", **around: Any) -> Investigatio
         ("same problem as last month?", "history", "all"),
         ("roll forward now", "order", "all"),
         ("open a jira pls", "beyond", "all"),
+        ("fixed?", "cause", "over"),
+        ("hows it lookin", "cause", "over"),
+        ("is prod ok", "cause", "over"),
+        ("is the problem getting worse", "cause", "over"),
+        ("ok cool, anything still open?", "cause", "over"),
+        ("so do i roll back or not", "cause", "next"),
+        ("which service has the highest error rate", "cause", "impact"),
+        ("did somebody change cart today", "deploys", "all"),
+        ("cart and shipping latency pls", "figure", "all"),
+        ("can this happen again", "beyond", "all"),
         ("how long will the fix take", "beyond", "all"),
         ("is anyone working on this", "beyond", "all"),
     ],
@@ -241,7 +251,15 @@ async def test_an_unknown_name_is_said_to_be_unknown(question: str) -> None:
     assert found.calls == []
 
 
-@pytest.mark.parametrize("question", ["could the proxy be it?", "not the proxy, right?"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "could the proxy be it?",
+        "not the proxy, right?",
+        "is it the proxy's fault",
+        "is proxy to blame",
+    ],
+)
 async def test_a_guess_without_data_is_said_to_be_one(question: str) -> None:
     assert (await later(question)).text.startswith('I cannot check "proxy"')
 
