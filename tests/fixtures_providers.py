@@ -104,7 +104,7 @@ def after_results(*results: tuple[ToolCall, str]) -> CompleteRequest:
     )
 
 
-def as_told(wire: str, done: DoneChunk) -> DoneChunk:
+def as_reported(wire: str, done: DoneChunk) -> DoneChunk:
     """An ending as a wire tells it: Nirmata's streams say nothing of usage."""
     silent = wire == "nirmata"
     return replace(done, usage=Usage(), usage_known=False) if silent else done

@@ -45,14 +45,14 @@ def certificate(
     return file
 
 
-async def told_authorization(request: web.Request) -> web.Response:
+async def echo_authorization(request: web.Request) -> web.Response:
     """Says who the client says it is."""
     return web.Response(text=request.headers.get("authorization", "nothing"))
 
 
 @asynccontextmanager
 async def serving_tls(
-    file: Path, handler: Handler = told_authorization, clients: Path | None = None
+    file: Path, handler: Handler = echo_authorization, clients: Path | None = None
 ) -> AsyncIterator[str]:
     """With `clients`, nobody is answered who does not go as that certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -224,7 +224,7 @@ def test_the_import_contracts_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def told_of_planted(tmp_path_factory: pytest.TempPathFactory) -> str:
+def planted_report(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What is said of a copy that holds every violation at once."""
     folder = _copy(tmp_path_factory.mktemp("planted"))
     for name, line in PLANTED.values():
@@ -236,11 +236,11 @@ def told_of_planted(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("planted", PLANTED)
-def test_a_planted_violation_is_caught(planted: str, told_of_planted: str) -> None:
-    assert _told_of(*PLANTED[planted]) in told_of_planted
+def test_a_planted_violation_is_caught(planted: str, planted_report: str) -> None:
+    assert _violation_of(*PLANTED[planted]) in planted_report
 
 
-def _told_of(name: str, line: str) -> str:
+def _violation_of(name: str, line: str) -> str:
     """What names a violation: the import, or the file that is in no layer."""
     module = name.removesuffix(".py").replace("/", ".")
     imported = re.search(r"import (\S+)$", line)

@@ -38,7 +38,7 @@ from adapters.llm.messages import (
     ToolCallChunk,
     Usage,
 )
-from adapters.llm.wire_json import as_object, as_text, is_complete, parse, read_odd
+from adapters.llm.wire_json import as_object, as_text, is_complete, parse, read_malformed
 
 
 class Decoder(Protocol):
@@ -243,7 +243,7 @@ class EventDecoder(ABC):
             if type(self).framing is SseSplitter and payload[:1] not in _BEGINNINGS:
                 return  # a keep-alive, or another event than the vendor documents
             try:
-                event = read_odd(payload)
+                event = read_malformed(payload)
             except ValueError:
                 self.fail(out, ErrorKind.PROTOCOL, "an event is not JSON")
                 return

@@ -36,7 +36,7 @@ def parse(data: bytes | str) -> object:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
-        return read_odd(data)
+        return read_malformed(data)
 
 
 def dump(value: object) -> bytes:
@@ -112,7 +112,7 @@ def is_complete(text: str) -> bool:
     return True
 
 
-def read_odd(data: bytes | str) -> object:
+def read_malformed(data: bytes | str) -> object:
     """The value of a text that a strict parser refused. Raises ValueError."""
     if len(data) > MAX_ODD_BYTES:
         raise ValueError("too long to be read leniently")

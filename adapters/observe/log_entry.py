@@ -102,7 +102,7 @@ def lines_of(entries: Sequence[Entry]) -> Sequence[LogLine]:
     for entry in entries:
         of = told.get(id(entry.labels))
         if of is None:
-            of = told[id(entry.labels)] = _told(entry.labels)
+            of = told[id(entry.labels)] = _line_details(entry.labels)
         lines.append(_line(entry, of))
     return tuple(lines)
 
@@ -113,7 +113,7 @@ def line_of(entry: Entry) -> LogLine:
     A level that was pushed with the line counts most; then what Loki detected at ingest, which is a
     guess (any "error" in a URL), and only where there is neither, the line.
     """
-    return _line(entry, _told(entry.labels))
+    return _line(entry, _line_details(entry.labels))
 
 
 def _ordered(entries: Iterable[Entry]) -> list[Entry]:
@@ -140,7 +140,7 @@ class _LineDetails(NamedTuple):
     trace_id: str
 
 
-def _told(labels: Mapping[str, str]) -> _LineDetails:
+def _line_details(labels: Mapping[str, str]) -> _LineDetails:
     pushed = normalized(_first(labels, LEVELS))
     detected = normalized(labels.get(DETECTED, ""))
     level = pushed or (detected if detected != "unknown" else "")

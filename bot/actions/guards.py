@@ -145,10 +145,10 @@ class OneOrder:
     async def judge(self, subject: Subject) -> Judgement:
         """By the store, which asks once more as it lets the order go out."""
         same = await self._store.same_order(subject.row.id)
-        return PASSED if same is None else in_the_way(same)
+        return PASSED if same is None else duplicate_refusal(same)
 
 
-def in_the_way(same: Proposal) -> Judgement:
+def duplicate_refusal(same: Proposal) -> Judgement:
     """The no because of that other proposal."""
     return Judgement(sent_before(same), facts={"same": same.id}, outdated=True)
 
@@ -329,7 +329,7 @@ class GuardLine:
 
     async def refused_for(self, same: Proposal, row: Proposal) -> Refused:
         """On record: the store did not let it go out because of that other one."""
-        said = in_the_way(same)
+        said = duplicate_refusal(same)
         await self._record(row, ONE_ORDER, said)
         return Refused(ONE_ORDER, said.reason, said.outdated)
 

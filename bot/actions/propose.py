@@ -19,7 +19,7 @@ from bot.actions.remind import begin_reminder
 from bot.actions.target import Target, rehearsed
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.change import left_open
-from bot.domain.channel import Channel, nobody_decides, not_covered
+from bot.domain.channel import Channel, missing_approvers, not_covered
 from bot.domain.ids import Person, Place, SessionId, TeamId, TurnId, UserId
 from bot.domain.proposal import (
     LIFETIME,
@@ -166,7 +166,7 @@ class ProposalDesk:
     async def _read(self, proposal: Proposal, channel: Channel) -> Proposal:
         # A name that is unknown now may be known at the press, whose rules then apply.
         if channel.is_known and not proposal.confirm_roles:
-            raise InvalidArguments(nobody_decides(channel))
+            raise InvalidArguments(missing_approvers(channel))
         await self._check_freeze(proposal)
         await self._check_room(proposal)
         action = self._catalog.find(proposal.action, proposal.product)

@@ -63,7 +63,7 @@ async def check_trail(settings: Settings, trail: StoredTrail, keys: AuditKeys) -
                 "configured. Set [audit] key and key_id (KORTEX_AUDIT_KEY); nothing was started."
             )
         return
-    witnesses = await asyncio.to_thread(kept_outside, settings)
+    witnesses = await asyncio.to_thread(outside_checkpoints, settings)
     bad = (await verify_end(trail, keys, witnesses)).bad
     if bad is not None:
         raise ConfigurationError(
@@ -73,7 +73,7 @@ async def check_trail(settings: Settings, trail: StoredTrail, keys: AuditKeys) -
         )
 
 
-def kept_outside(settings: Settings) -> Sequence[Checkpoint]:
+def outside_checkpoints(settings: Settings) -> Sequence[Checkpoint]:
     """The last checkpoints of `[audit] checkpoint_file`, which no database write reaches."""
     path = settings.audit.checkpoint_file
     if not path:
@@ -126,7 +126,7 @@ class WholeTrail:
 
     async def run(self) -> None:
         """Verify once; a bad row is logged as an error. Raises StorageUnavailable."""
-        witnesses = await asyncio.to_thread(kept_outside, self._settings)
+        witnesses = await asyncio.to_thread(outside_checkpoints, self._settings)
         keys = rules.audit_keys(self._settings)
         found = await verify(self._trail, keys, witnesses, page_rows=GENTLE_ROWS, rest=_rest)
         if found.bad is not None:

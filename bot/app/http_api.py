@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from bot.actions.judge import Judge
 from bot.actions.versions import VersionCheck
 from bot.app import rules
-from bot.app.audit import kept_outside
+from bot.app.audit import outside_checkpoints
 from bot.app.build import Base
 from bot.app.conversation import Conversation
 from bot.app.http_access import make_tokens
@@ -111,7 +111,7 @@ def http_api(
     settings, stores = base.settings.http, base.stores
     claims_of = checked_claims(base.settings.oidc)
     streams = OpenStreams(_part(settings.callers.streams, processes))
-    door = _door(base, home.team, claims_of, processes)
+    door = _authenticator(base, home.team, claims_of, processes)
     roles = HomeRoles({home.team: home.roles, API: chats.people})
     force = base.live_config
     standing = CallerPermissions(
@@ -181,7 +181,7 @@ def _part(limit: int, processes: int) -> int:
     return max(1, limit // processes)
 
 
-def _door(
+def _authenticator(
     base: Base, home: TeamId, claims_of: ClaimsOf | None, processes: int
 ) -> CallerAuthenticator:
     settings = base.settings.http
@@ -223,7 +223,7 @@ def _reports(
     keys = rules.audit_keys(base.settings)
 
     async def whole() -> Summary:
-        witnesses = await asyncio.to_thread(kept_outside, base.settings)
+        witnesses = await asyncio.to_thread(outside_checkpoints, base.settings)
         return await verify(stores.trail, keys, witnesses, page_rows=PAGE_ROWS)
 
     verified = Verified(

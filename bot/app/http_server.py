@@ -94,7 +94,7 @@ async def listen(
         ingest=ingest_handler(base.stores.events, token, base.clock)
         if token
         else switched_off("api_token"),
-        routes=[*_doors(base, take_alerts), *routes],
+        routes=[*_alert_and_webhook_routes(base, take_alerts), *routes],
         metrics_port=worker.own_port if worker else None,
     )
 
@@ -132,7 +132,7 @@ async def _audit_sinks(settings: Settings, database: Database) -> Note | None:
     return Note("; ".join(behind)) if behind else None
 
 
-def _doors(base: Base, take_alerts: TakeAlerts) -> Sequence[web.RouteDef]:
+def _alert_and_webhook_routes(base: Base, take_alerts: TakeAlerts) -> Sequence[web.RouteDef]:
     settings = base.settings
     secrets, product_of = _sender_secrets(settings.http), alert_products(settings)
     return [

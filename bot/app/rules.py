@@ -20,7 +20,7 @@ from bot.domain.channel import ChannelRule, ChosenBackends
 from bot.domain.freeze import FreezeWindow
 from bot.domain.ids import ChannelId
 from bot.domain.roles import ConnectionRule
-from bot.domain.tenancy import TenantOf, home_alone
+from bot.domain.tenancy import TenantOf, single_tenant
 from bot.settings.actions import ActionSettings
 from bot.settings.alerts import AlertSettings
 from bot.settings.model import ChannelSettings, Settings
@@ -66,7 +66,7 @@ def turn_config(
     settings: Settings,
     channels: Sequence[ChannelRule],
     actions: Sequence[str],
-    tenant_of: TenantOf = home_alone,
+    tenant_of: TenantOf = single_tenant,
 ) -> TurnConfig:
     """The settings of every turn. `actions` are the lines that the model reads."""
     llm = settings.llm
@@ -318,10 +318,10 @@ def engine_database(url: str) -> str:
 
 def alert_wires(settings: Settings) -> tuple[AlertWire, ...]:
     """The alert senders with a secret in `[http]`."""
-    return tuple(_let_in(settings))
+    return tuple(_wires(settings))
 
 
-def _let_in(settings: Settings) -> Iterator[AlertWire]:
+def _wires(settings: Settings) -> Iterator[AlertWire]:
     http = settings.http
     if token := http.alertmanager_token.get_secret_value():
         from bot.alerts.alertmanager import ALERTMANAGER, GroupWire

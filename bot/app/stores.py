@@ -76,7 +76,7 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
         embedded = sa.make_url(url).drivername.startswith("sqlite")
         if embedded:
             await schema.migrate(url)
-        elif problem := (await schema.standing_of(url)).problem:
+        elif problem := (await schema.schema_state_of(url)).problem:
             raise ConfigurationError(f"database.url: {problem}")
         redactor = await asyncio.to_thread(open_redactor, settings)  # reads the plugins' folder
         sealing = Sealing(rules.audit_keys(settings), redactor)

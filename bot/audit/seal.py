@@ -55,7 +55,7 @@ def newest_genuine(rows: Sequence[ChainRow], keys: AuditKeys) -> ChainRow | None
     return max((row for row in rows if is_genuine(row, keys)), default=None)
 
 
-def said_by(seal: ChainRow) -> dict[str, object]:
+def seal_body(seal: ChainRow) -> dict[str, object]:
     """What the seal's body says."""
     body: dict[str, object] = orjson.loads(seal.body)
     return body

@@ -19,7 +19,7 @@ from bot.audit.chain import (
     tip_of,
 )
 from bot.audit.checkpoint import Checkpoint
-from bot.audit.seal import EMPTY, Digest, said_by
+from bot.audit.seal import EMPTY, Digest, seal_body
 from bot.domain.audit import AuditKind
 
 _BLOCK_BYTES = 64  # of SHA-256
@@ -89,7 +89,7 @@ class Verifier:
         self._digest = Digest()
         self._emptied: frozenset[int] = frozenset()  # before the seal, and nothing says why
         if seal:
-            self._emptied = frozenset(erased_rows({"rows": said_by(seal).get("emptied")}))
+            self._emptied = frozenset(erased_rows({"rows": seal_body(seal).get("emptied")}))
         if first:
             self._begin_at(first)
 

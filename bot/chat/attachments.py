@@ -33,7 +33,7 @@ def reading_of(files: Sequence[AttachedFile]) -> Look | None:
     return partial(reading_calls, files) if files else None
 
 
-def told_with_question(files: Sequence[AttachedFile]) -> tuple[str, ...]:
+def files_note(files: Sequence[AttachedFile]) -> tuple[str, ...]:
     """The note about the files for the model."""
     if not files:
         return ()

@@ -32,11 +32,11 @@ from bot.chat.turn_result import (
     broken,
     depth_finding,
     final_of,
+    history_of,
     lost,
     not_kept,
-    said_of,
+    refused_turn,
     state_of,
-    turned_away,
     without_extras,
 )
 from bot.domain.channel import channel_of, session_name
@@ -222,7 +222,7 @@ class Turns:
 
     async def _investigated(self, ask: Ask, opened: Opened, journal: QuietReplay) -> Investigated:
         if opened.refusal:
-            return turned_away(opened.refusal)
+            return refused_turn(opened.refusal)
         permissions = TurnPermissions(
             self._channels,
             self._config.rules_at(ask.place.team),
@@ -232,7 +232,7 @@ class Turns:
         )
         rule = permissions.channel.rule
         if not rule.answers:
-            return turned_away(NO_RULES)
+            return refused_turn(NO_RULES)
         context = self._requests.context(ask, permissions.channel, opened)
         stop = self._stops.watch(ask.turn_id)
         budget = self._budget.for_turn(ask, opened.session, rule.toolset, rule.daily_usd_micros)
@@ -263,9 +263,9 @@ class Turns:
             final = await final_of(ask, end, talk, told, self._redactor)
             if end is TurnEnd.STOPPED:
                 final = replace(final, stopped_by=stop.by)
-            return Investigated(final, said_of(end, talk), recalled.summary)
+            return Investigated(final, history_of(end, talk), recalled.summary)
         except Exception as error:  # noqa: BLE001 - a bug must not leave people without an end
-            said = said_of(TurnEnd.FAILED, loop.talk) if loop.talk else ()
+            said = history_of(TurnEnd.FAILED, loop.talk) if loop.talk else ()
             return Investigated(broken(ask, error, loop.talk, self._redactor), said)
 
     def _loop(

@@ -17,7 +17,7 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.budget import NO_MODEL, BudgetLimits, Refusal
 from bot.domain.ids import SessionId
 from bot.domain.session import Ask
-from bot.domain.tenancy import TenantOf, home_alone
+from bot.domain.tenancy import TenantOf, single_tenant
 from bot.domain.turn_events import TurnEvent
 from bot.ports.durability import StopSignal
 from bot.ports.ledger import Ledger, LedgerEntry, Reservation
@@ -35,7 +35,7 @@ class Tenants:
     daily_usd_micros: Callable[[str], int]
 
 
-HOME_ALONE: Final = Tenants(home_alone, lambda _: 0)
+HOME_ALONE: Final = Tenants(single_tenant, lambda _: 0)
 
 
 class Budget:

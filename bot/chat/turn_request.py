@@ -12,7 +12,7 @@ from adapters.llm.first_look.calls import look_calls
 from adapters.llm.local_time import in_zone
 from adapters.llm.messages import CompleteRequest, Message, Meta, Role, ToolSpec
 from bot.chat import prompts
-from bot.chat.attachments import told_with_question
+from bot.chat.attachments import files_note
 from bot.chat.evidence_need import needs_evidence
 from bot.chat.first_look import Look
 from bot.chat.history import as_turn
@@ -20,12 +20,12 @@ from bot.chat.identity_cache import IdentityCache
 from bot.chat.pictures import PictureAt, no_picture_at, pictures_of
 from bot.chat.tool_calls import ToolDesk
 from bot.chat.turn_permissions import unread_notice
-from bot.chat.visibility import refusal_in, told_of
+from bot.chat.visibility import refusal_in, visibility_notice
 from bot.domain.channel import Channel, ChannelRule, Readers, products_elsewhere, rules_for
 from bot.domain.ids import MessageTs, Person, Place, SessionId, TeamId
 from bot.domain.roles import NO_ROLES, ConnectionRule, HeldRoles, connections_of
 from bot.domain.session import Ask
-from bot.domain.tenancy import TenantOf, home_alone, scope_of
+from bot.domain.tenancy import TenantOf, scope_of, single_tenant
 from bot.ports.platform import People, ZoneOf, by_id
 from bot.ports.sessions import SessionStore
 from tools.attached import AttachedFile
@@ -59,7 +59,7 @@ class TurnConfig:
     connections: Sequence[ConnectionRule] = ()
     first_look: bool = False  # whether a model begins with the computed picture
     refuses_shared: bool = False  # whether none is answered where another company reads
-    tenant_of: TenantOf = home_alone
+    tenant_of: TenantOf = single_tenant
     tables_of: TablesOf = unnamed_tables
 
     def rules_at(self, team: TeamId) -> Sequence[ChannelRule]:
@@ -115,7 +115,7 @@ class Opened:
             answer_ts=answer_ts,
             now=datetime.fromisoformat(str(kept[2])),
             notices=(
-                *told_of(readers),
+                *visibility_notice(readers),
                 *([config.closed_notice] if anew is True else []),
                 *([unread_notice(roles.unread)] if roles.unread else []),
             ),
@@ -213,7 +213,7 @@ class TurnRequests:
             self._zone_of(asker),
             self._people(place, [asker.user]),
         )
-        told = (in_zone(zone), *told_with_question(files), *notes)
+        told = (in_zone(zone), *files_note(files), *notes)
         return self._redactor.redact(prompts.situation(now, told, people[asker.user]))
 
     async def _question(self, ask: Ask, opened: Opened) -> Message:

@@ -71,7 +71,7 @@ def finished(
     )
 
 
-def turned_away(text: str) -> Investigated:
+def refused_turn(text: str) -> Investigated:
     """The end of a turn that was refused before its first round."""
     talk = Conversation(CompleteRequest("", ()))
     return Investigated(finished(TurnEnd.ANSWERED, talk, text, [], ()), ())
@@ -106,7 +106,7 @@ def depth_finding(ask: Ask, session: str, final: TurnFinished) -> AuditEvent | N
     )
 
 
-def said_of(end: TurnEnd, talk: Conversation) -> Sequence[Message]:
+def history_of(end: TurnEnd, talk: Conversation) -> Sequence[Message]:
     """The messages for the next turn: no call without its result; the shown part of a cut round."""
     said = list(talk.said)
     last = talk.rounds[-1] if talk.rounds else None

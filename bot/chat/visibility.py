@@ -22,7 +22,7 @@ _WHY: Final = {
 }
 
 
-def told_of(readers: Readers) -> Sequence[str]:
+def visibility_notice(readers: Readers) -> Sequence[str]:
     """One notice in a shared channel; none in an internal one."""
     return [_TOLD[readers]] if readers in _TOLD else []
 

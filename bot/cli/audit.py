@@ -9,7 +9,7 @@ import click
 from pydantic import JsonValue
 
 from bot.app import rules
-from bot.app.audit import kept_outside
+from bot.app.audit import outside_checkpoints
 from bot.app.stores import open_stores
 from bot.audit.checkpoint import Checkpoint, checkpoints_in
 from bot.audit.verify import Summary
@@ -65,7 +65,7 @@ async def verify(settings: Settings, checkpoint: Path | None, as_json: bool) -> 
     keys = rules.audit_keys(settings)
     async with AsyncExitStack() as stack:
         trail = StoredTrail(await opened(settings, stack))
-        witnesses = [*(_given(checkpoint) if checkpoint else []), *kept_outside(settings)]
+        witnesses = [*(_given(checkpoint) if checkpoint else []), *outside_checkpoints(settings)]
         summary = await verify_trail(trail, keys, witnesses)
     _print_summary(summary, len(witnesses), as_json=as_json)
     return FAILED if summary.bad else OK
@@ -151,7 +151,7 @@ async def seal(settings: Settings, reason: str) -> int:
         raise ConfigurationError("audit.key: set it first; a seal without a key proves nothing")
     async with AsyncExitStack() as stack:
         database = await opened(settings, stack)
-        found = await verify_trail(StoredTrail(database), keys, kept_outside(settings))
+        found = await verify_trail(StoredTrail(database), keys, outside_checkpoints(settings))
         if found.bad is None:
             print("the audit log is valid: there is nothing to seal")
             return OK

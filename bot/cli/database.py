@@ -116,7 +116,7 @@ async def opened(settings: Settings, stack: AsyncExitStack) -> Database:
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
     stack.push_async_callback(database.close)
-    found = await schema.standing(database)
+    found = await schema.schema_state(database)
     if found.revision is None:
         raise ConfigurationError("database.url: the database is empty")
     if found.problem:

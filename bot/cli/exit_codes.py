@@ -10,7 +10,7 @@ INTERRUPTED: Final = 130  # what a shell reports of a program that Ctrl-C ended
 READER_LEFT: Final = 141  # what a shell reports of a program that SIGPIPE ended
 
 
-def reader_left() -> bool:
+def output_closed() -> bool:
     """Whether standard output is a pipe without a reader."""
     poll = select.poll()
     poll.register(sys.stdout.fileno(), 0)

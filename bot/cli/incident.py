@@ -82,7 +82,7 @@ async def report(settings: Settings, session: str | None, output: str, post: boo
     async with AsyncExitStack() as stack:
         stores = await open_stores(settings, stack)
         dossier = await _dossier(stores, session)
-        beside = await _beside(stores, dossier, session)
+        beside = await _other_sessions(stores, dossier, session)
         redactor = open_redactor(settings)
         if post and (why := _why_not_posted(settings, dossier)):
             raise ConfigurationError(f"--post: {why}")
@@ -131,7 +131,7 @@ async def _dossier(stores: Stores, wanted: str | None) -> Dossier:
     return dossier
 
 
-async def _beside(stores: Stores, dossier: Dossier, wanted: str | None) -> str:
+async def _other_sessions(stores: Stores, dossier: Dossier, wanted: str | None) -> str:
     session = dossier.session
     if wanted not in (None, session.name):
         return ""

@@ -14,7 +14,7 @@ from typing import Final
 import click
 from click.shell_completion import CompletionItem, get_completion_class, shell_complete
 
-from bot.cli.exit_codes import FAILED, INTERRUPTED, OK, READER_LEFT, discard, reader_left
+from bot.cli.exit_codes import FAILED, INTERRUPTED, OK, READER_LEFT, discard, output_closed
 from bot.settings.environment import environment
 
 COMPLETION: Final = "_KORTEX_COMPLETE"  # click's own name for the program `kortex`
@@ -134,7 +134,7 @@ def _exit_code(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except BrokenPipeError:
-        if not reader_left():
+        if not output_closed():
             raise  # of another pipe
         discard()
         return READER_LEFT

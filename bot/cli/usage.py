@@ -20,7 +20,7 @@ from bot.domain.ids import MessageTs, Place, UserId
 from bot.ports.ledger import DatedEntry
 from bot.settings.model import Settings
 from bot.web.api.naming import Naming
-from bot.web.api.spending import budget_told, labels
+from bot.web.api.spending import budget_model, labels
 
 _NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
@@ -35,7 +35,7 @@ async def budget(settings: Settings, as_json: bool) -> int:
         stores = await open_stores(settings, stack)
         report = await budget_report(stores.ledger, rules.budget_limits(settings))
         if as_json:
-            print_json(await budget_told(report, _naming(stores)))
+            print_json(await budget_model(report, _naming(stores)))
         else:
             _print_report(report, await labels(report, _naming(stores)))
     return OK

@@ -152,7 +152,7 @@ def not_covered(channel: Channel, product: str) -> str:
     return f"this channel is for {whose}, so nothing may be proposed for {product} here"
 
 
-def nobody_decides(channel: Channel) -> str:
+def missing_approvers(channel: Channel) -> str:
     """Say in words that no role may confirm in a known one, and in which rule one would be named."""
     there, whose = {
         DIRECT: ("in direct messages", "direct messages"),

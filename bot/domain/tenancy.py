@@ -15,7 +15,7 @@ EVERY: Final = "*"  # where a rule names a tenant: each of them
 TenantOf: TypeAlias = Callable[[TeamId], str]
 
 
-def home_alone(_team: TeamId) -> str:
+def single_tenant(_team: TeamId) -> str:
     """Where no other workspace can install the bot."""
     return HOME
 

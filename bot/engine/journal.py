@@ -157,7 +157,7 @@ class TurnJournal(_Progress):
     async def _value(self, name: str, run: Run) -> JsonValue:
         if self._gives_up:
             self._gives_up = False
-            return given_up(name)
+            return abandoned(name)
         return await run()
 
     async def _run(self, run: Run) -> JsonValue:
@@ -208,7 +208,7 @@ class DurableJournal(_Progress):
         async def body() -> JsonValue:
             if gives_up:
                 self._gives_up = False
-                return given_up(name)
+                return abandoned(name)
             return await run()
 
         return body
@@ -228,7 +228,7 @@ async def all_of(running: Iterable[Awaitable[JsonValue]]) -> list[JsonValue]:
     return [task.result() for task in tasks]
 
 
-def given_up(name: str) -> JsonValue:
+def abandoned(name: str) -> JsonValue:
     return {_GIVEN_UP: name}
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, SecretStr, model_validator
 
-from bot.settings.section import NotEmpty, Section, left_out
+from bot.settings.section import NotEmpty, Section, absent_table
 
 Address = Annotated[str, Field(pattern=r"^(?:https?://[^\s]+)?$")]
 
@@ -34,7 +34,7 @@ class HttpSettings(Section):
     pagerduty_secret: SecretStr = SecretStr("")
     cloudevents_token: SecretStr = SecretStr("")
     nirmata_wire: bool = False
-    callers: CallerSettings = left_out()
+    callers: CallerSettings = absent_table()
 
 
 def own_address(http: HttpSettings) -> str:

@@ -50,7 +50,7 @@ def _parts(dotted: str) -> list[str]:
     return ["".join(found) for found in _PART.findall(dotted)]
 
 
-def meant(shape: Shape, path: Sequence[str]) -> str:
+def did_you_mean(shape: Shape, path: Sequence[str]) -> str:
     """What to say after "unknown key": the nearest key of that table, or the table of that key."""
     above, key = [part for part in path[:-1] if not part.isdigit()], path[-1]
     known = {each[-1]: words for each, words in _below(_at(shape, list(path[:-1])), above, 1)}

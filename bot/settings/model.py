@@ -33,7 +33,7 @@ from bot.settings.section import (
     NotEmpty,
     Section,
     Token,
-    left_out,
+    absent_table,
 )
 from bot.settings.slack_ids import ChannelIdOrNone, ChannelNames, PersonIdOrAll
 from bot.settings.workspaces import AnyWorkspace, InstallSettings, TeamId, WorkspaceSettings
@@ -182,8 +182,8 @@ class LlmSettings(Section):
     show_cost: bool = True
     providers: dict[str, ProviderSettings] = Field(default_factory=dict)
     models: dict[str, ModelSettings] = Field(default_factory=dict)
-    budget: BudgetSettings = left_out()
-    privacy: PrivacySettings = left_out()
+    budget: BudgetSettings = absent_table()
+    privacy: PrivacySettings = absent_table()
     tools: dict[str, ToolSettings] = Field(default_factory=dict)
 
     @property
@@ -286,11 +286,11 @@ class AuditSettings(Section):
     checkpoint_file: str = ""
     checkpoint_url: str = ""
     checkpoint_token: Token = SecretStr("")
-    checkpoint_access: SinkAccessSettings = left_out()
+    checkpoint_access: SinkAccessSettings = absent_table()
     checkpoint_channel: ChannelIdOrNone = ""
     events_url: str = ""
     events_token: Token = SecretStr("")
-    events_access: SinkAccessSettings = left_out()
+    events_access: SinkAccessSettings = absent_table()
     events_nats: str = ""
     events_nats_subject: str = "koder.admin.action"
     events_nats_acknowledged: bool = True
@@ -376,35 +376,35 @@ class FreezeSettings(Section):
 
 
 class Settings(Section):
-    slack: SlackSettings = left_out()
+    slack: SlackSettings = absent_table()
     workspaces: dict[TeamId, WorkspaceSettings] = Field(default_factory=dict)
-    http: HttpSettings = left_out()
-    oidc: OidcSettings = left_out()
-    page: PageSettings = left_out()
-    database: DatabaseSettings = left_out()
-    turns: TurnSettings = left_out()
-    llm: LlmSettings = left_out()
-    observe: ObserveSettings = left_out()
-    kubernetes: KubernetesSettings = left_out()
-    control_plane: ControlPlaneSettings = left_out()
+    http: HttpSettings = absent_table()
+    oidc: OidcSettings = absent_table()
+    page: PageSettings = absent_table()
+    database: DatabaseSettings = absent_table()
+    turns: TurnSettings = absent_table()
+    llm: LlmSettings = absent_table()
+    observe: ObserveSettings = absent_table()
+    kubernetes: KubernetesSettings = absent_table()
+    control_plane: ControlPlaneSettings = absent_table()
     deploys: dict[str, DeployFeedSettings] = Field(default_factory=dict)
     adapters: dict[str, AdapterSettings] = Field(default_factory=dict)
-    platform: PlatformSettings = left_out()
-    patterns: PatternsSettings = left_out()
-    plugins: PluginSettings = left_out()
-    mcp: McpSettings = left_out()
-    policy: PolicySettings = left_out()
+    platform: PlatformSettings = absent_table()
+    patterns: PatternsSettings = absent_table()
+    plugins: PluginSettings = absent_table()
+    mcp: McpSettings = absent_table()
+    policy: PolicySettings = absent_table()
     roles: dict[str, RoleSettings] = Field(default_factory=dict)
     channels: tuple[ChannelSettings, ...] = ()
     alerts: tuple[AlertSettings, ...] = ()
-    admins: AdminSettings = left_out()
-    audit: AuditSettings = left_out()
-    retention: RetentionSettings = left_out()
+    admins: AdminSettings = absent_table()
+    audit: AuditSettings = absent_table()
+    retention: RetentionSettings = absent_table()
     actions: tuple[ActionSettings, ...] = ()
-    reflexes: ReflexFileSettings = left_out()
-    freeze: FreezeSettings = left_out()
-    proposals: ProposalSettings = left_out()
-    otel: OtelSettings = left_out()
+    reflexes: ReflexFileSettings = absent_table()
+    freeze: FreezeSettings = absent_table()
+    proposals: ProposalSettings = absent_table()
+    otel: OtelSettings = absent_table()
 
     def secrets(self) -> frozenset[str]:
         """Every configured secret, for masking in all output."""

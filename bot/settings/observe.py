@@ -15,7 +15,7 @@ from bot.settings.observe_kinds import (
     MetricStoreSettings,
     check_keys,
 )
-from bot.settings.section import Duration, LinkTemplate, Section, left_out
+from bot.settings.section import Duration, LinkTemplate, Section, absent_table
 
 
 class ObservedBackend(AccessSettings):
@@ -141,7 +141,7 @@ class ObserveSettings(Section):
     """
 
     product_labels: tuple[str, ...] = ()
-    logs: LogsSettings = left_out()
-    metrics: MetricsSettings = left_out()
-    traces: TracesSettings = left_out()
-    errors: ErrorsSettings = left_out()
+    logs: LogsSettings = absent_table()
+    metrics: MetricsSettings = absent_table()
+    traces: TracesSettings = absent_table()
+    errors: ErrorsSettings = absent_table()

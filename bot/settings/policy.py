@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from adapters.on_call.port import steps
 from bot.settings.access import AccessSettings
 from bot.settings.alerts import AlertLimitSettings
-from bot.settings.section import Duration, Section, left_out
+from bot.settings.section import Duration, Section, absent_table
 from bot.settings.slack_ids import ChannelNames, GroupId, PersonId
 from bot.settings.workspaces import Workspace
 from tools.call_limits import MAX_RESULT_BYTES, MIN_RESULT_BYTES
@@ -70,8 +70,8 @@ class ToolsetSettings(Section):
     """`[policy.toolsets.NAME]`. `tools` are globs of ids; left out, the built-in ones of that name."""
 
     tools: tuple[str, ...] | None = None
-    budget: ToolBudgetSettings = left_out()
-    alerts: AlertLimitSettings = left_out()
+    budget: ToolBudgetSettings = absent_table()
+    alerts: AlertLimitSettings = absent_table()
 
 
 class ChannelToolSettings(Section):
@@ -95,8 +95,8 @@ class PolicySettings(Section):
 
     effects: tuple[Literal["read_only"], ...] = ("read_only",)
     denied: tuple[str, ...] = ()
-    budget: ToolBudgetSettings = left_out()
-    alerts: AlertLimitSettings = left_out()
+    budget: ToolBudgetSettings = absent_table()
+    alerts: AlertLimitSettings = absent_table()
     toolsets: dict[str, ToolsetSettings] = Field(default_factory=dict)
     channels: tuple[ChannelToolSettings, ...] = ()
     roles: dict[str, RoleToolSettings] = Field(default_factory=dict)

@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 from bot.settings.actions import ActionSettings
 from bot.settings.environment import environment
-from bot.settings.keys import line_of, meant
+from bot.settings.keys import did_you_mean, line_of
 from bot.settings.model import ChannelSettings, Settings
 from bot.settings.named_backends import ByName, Family, as_written, chosen_in_vain, clashes
 from bot.settings.reflexes import ReflexFile
@@ -121,7 +121,7 @@ def _explain(error: ValidationError, shape: type[Section], text: str, name: str)
     for item in error.errors(include_url=False, include_input=False)[:20]:
         path = [str(part) for part in item["loc"]]
         unknown = item["type"] == "extra_forbidden"
-        what = f"unknown key{meant(shape, path)}" if unknown else _words(item)
+        what = f"unknown key{did_you_mean(shape, path)}" if unknown else _words(item)
         path = as_written(path)
         lines.append((line_of(text, path), f"{'.'.join(path)}: {what}"))
     return "\n".join(f"{name}:{line}: {what}" for line, what in sorted(lines))

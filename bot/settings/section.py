@@ -83,7 +83,7 @@ class Section(BaseModel):
         return self._unset
 
 
-def left_out() -> Any:
+def absent_table() -> Any:
     """The value of a table that the file does not have: an empty one, judged with the whole file.
 
     One made where the class is defined would need a validator of its own, which nothing uses again.

@@ -167,7 +167,7 @@ class SubjectRecords:
         if self._subject.person:  # its turn shows the person
             unnamed = spending.update().where(spending.c.turn_id.in_(ids))
             await connection.execute(unnamed.values(user_id=""))
-        deleted = await _deleted(connection, [(incidents, _told_of(theirs))])
+        deleted = await _deleted(connection, [(incidents, _incidents_of(theirs))])
         deleted += await _deleted(connection, [(t, t.c.turn_id.in_(ids)) for t in _OF_A_TURN])
         deleted += await _deleted(connection, [(turns, turns.c.id.in_(ids))])
         # Of several turns' words, these among them.
@@ -221,7 +221,7 @@ class SubjectRecords:
             (alerts, alerts.c.thread_id.in_(of_alerts)),
             (alert_threads, here),
             *_chats(over_http),
-            (incidents, _told_of([session])),
+            (incidents, _incidents_of([session])),
             (sessions, sessions.c.id == session),
         ]
 
@@ -233,7 +233,7 @@ class SubjectRecords:
             (spending, person.spent(spending)),
             (proposals, (person.decided | person.voted) & ~self._proposal),
             (switches, person.switched),
-            (incidents, _told_of(sa.select(turns.c.session_id).where(self._turn))),
+            (incidents, _incidents_of(sa.select(turns.c.session_id).where(self._turn))),
         ]
 
     async def _unname(self, connection: AsyncConnection) -> None:
@@ -258,7 +258,7 @@ def _chats(which: sa.ColumnElement[bool]) -> Sequence[Where]:
     ]
 
 
-def _told_of(of_sessions: Any) -> sa.ColumnElement[bool]:
+def _incidents_of(of_sessions: Any) -> sa.ColumnElement[bool]:
     return (incidents.c.source == SESSIONS) & incidents.c.external_id.in_(of_sessions)
 
 

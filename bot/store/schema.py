@@ -92,7 +92,7 @@ class SchemaState:
     problem: str | None
 
 
-async def standing(database: Database) -> SchemaState:
+async def schema_state(database: Database) -> SchemaState:
     """Whether this version can use that database as it is. Raises StorageUnavailable.
 
     One that a newer version expanded is fine: that version recorded which ones it still serves.
@@ -116,11 +116,11 @@ async def standing(database: Database) -> SchemaState:
     return SchemaState(at, newest, None if is_served else _unserved(at, newest))
 
 
-async def standing_of(url: str) -> SchemaState:
+async def schema_state_of(url: str) -> SchemaState:
     """The same of a database that is not open. Raises StorageUnavailable."""
     database = await Database.open(url)
     try:
-        return await standing(database)
+        return await schema_state(database)
     finally:
         await database.close()
 
@@ -240,11 +240,11 @@ def _upgrade(connection: sa.Connection) -> str:
     with Operations.context(context):
         context.run_migrations()
     if at != newest:
-        _leave_word(connection)
+        _record_served(connection)
     return newest
 
 
-def _leave_word(connection: sa.Connection) -> None:
+def _record_served(connection: sa.Connection) -> None:
     served: list[dict[str, str]] = []
     for script in _scripts().walk_revisions():
         served.append({"revision": script.revision})

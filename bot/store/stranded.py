@@ -58,12 +58,12 @@ class StrandedTurns:
         """Work that is to go on, and that none of these versions can carry on."""
         asked = {"known": list(known), "most": limit}
 
-        found = await self._database.scalars(_of_others(self._database.dialect), asked)
+        found = await self._database.scalars(_of_other_replicas(self._database.dialect), asked)
         return sorted(found)
 
 
 @cache
-def _of_others(dialect: str) -> sa.Select[str]:
+def _of_other_replicas(dialect: str) -> sa.Select[str]:
     mine = workflow_status(dialect).c
     known = sa.bindparam("known", type_=mine.application_version.type, expanding=True)
     unknown = mine.application_version.not_in(known)

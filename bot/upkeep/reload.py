@@ -120,7 +120,7 @@ class Reload:
         await self._record(told)
         for each in prepared.values():
             each.put_in_force()
-        self._in_force = taken_over(self._in_force, settings, self.sections)
+        self._in_force = with_tables(self._in_force, settings, self.sections)
         _log.info("config.reloaded", **told)
         return True
 
@@ -182,7 +182,7 @@ def _as_words(unset: Unset) -> str:
     )
 
 
-def taken_over(before: Settings, after: Settings, tables: Collection[str]) -> Settings:
+def with_tables(before: Settings, after: Settings, tables: Collection[str]) -> Settings:
     """The settings of before, with those tables of after."""
     kept = [each for each in before.unset if not _is_within(each, tables)]
     taken = [each for each in after.unset if _is_within(each, tables)]

@@ -37,7 +37,9 @@ def readyz(checks: Mapping[str, Check]) -> Callable[[web.Request], Awaitable[web
 
     async def handle(_request: web.Request) -> web.Response:
         async with asyncio.TaskGroup() as group:
-            asked = {name: group.create_task(_asked(name, check)) for name, check in checks.items()}
+            asked = {
+                name: group.create_task(_check_part(name, check)) for name, check in checks.items()
+            }
         parts = {name: _part(task.result()) for name, task in asked.items()}
         ready = all(part["ok"] for part in parts.values())
         return web.json_response(
@@ -55,7 +57,7 @@ def _part(found: str | Note | None) -> dict[str, bool | str]:
     return {"ok": found is None, "detail": found or ""}
 
 
-async def _asked(name: str, check: Check) -> str | Note | None:
+async def _check_part(name: str, check: Check) -> str | Note | None:
     try:
         async with asyncio.timeout(CHECK_TIMEOUT_S):
             return await check()

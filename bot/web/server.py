@@ -32,7 +32,7 @@ def metrics_endpoint(
     return handle
 
 
-def _elsewhere(port: int) -> Callable[[web.Request], Awaitable[web.Response]]:
+def _metrics_hint(port: int) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def handle(_request: web.Request) -> web.Response:
         message = f"Each worker has metrics on its own port; this worker has {port}."
         return refusal(IngestRefused(404, "not_found", message))
@@ -75,7 +75,7 @@ def create_web_app(
     if metrics_port is None:
         app.router.add_get("/metrics", metrics_endpoint(registry))
     else:
-        app.router.add_get("/metrics", _elsewhere(metrics_port))
+        app.router.add_get("/metrics", _metrics_hint(metrics_port))
     if slack_events is not None:
         app.router.add_post("/slack/events", slack_events)
     if ingest is not None:
@@ -120,7 +120,7 @@ def _checks(
 
     async def usable() -> str | None:
         await database.ping()
-        if (await schema.standing(database)).problem is not None:
+        if (await schema.schema_state(database)).problem is not None:
             return None  # said below
         try:
             await writable.check()
@@ -130,7 +130,7 @@ def _checks(
         return None
 
     async def fits() -> str | None:
-        return (await schema.standing(database)).problem
+        return (await schema.schema_state(database)).problem
 
     checks: dict[str, Check] = {"database": usable, "schema": fits}
     if slack_connected is not None:

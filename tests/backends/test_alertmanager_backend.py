@@ -61,7 +61,7 @@ def alertmanager(folder: Path, port: int) -> Iterator[str]:
         yield f"http://{own}"
 
 
-async def tell(url: str, *names: str, ended: bool = False) -> None:
+async def send_alerts(url: str, *names: str, ended: bool = False) -> None:
     now = datetime.now(UTC)
     alerts = [
         {
@@ -89,13 +89,13 @@ async def test_an_alert_opens_one_thread_counts_repeats_and_resolves(tmp_path: P
     script = says("The pool is exhausted.")
     async with on_stage(tmp_path, script, SETTINGS, times=times) as bot:
         with alertmanager(tmp_path, bot.service.http_port) as url:
-            await tell(url, "web-1", "web-2")
+            await send_alerts(url, "web-1", "web-2")
             (opened,) = await bot.workspace.wait_for(lambda: openings(bot), 20.0)
             asked = Asked(CHECKOUT, opened.ts, opened.ts)
             assert "The pool is exhausted." in await bot.answer(asked)
             await bot.workspace.wait_for(lambda: "Repeated" in shown(openings(bot)[0]), 20.0)
 
-            await tell(url, "web-1", "web-2", ended=True)
+            await send_alerts(url, "web-1", "web-2", ended=True)
 
             assert "All 2 alerts are resolved" in await bot.note(asked, "resolved since")
     assert len(openings(bot)) == 1

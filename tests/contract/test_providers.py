@@ -26,7 +26,7 @@ from tests.fixtures_providers import (
     TIME,
     WIRES,
     after_results,
-    as_told,
+    as_reported,
     everything,
     joined,
     serving,
@@ -60,12 +60,12 @@ async def test_the_same_investigation_gives_the_same_chunks_on_every_wire(wire: 
         TextChunk("Let me look. – ✓"),
         ToolCallChunk(ToolCall("call_1", "core__get_logs", "")),
         ToolCallChunk(ToolCall("call_2", "core__get_current_time", "")),
-        as_told(wire, DoneChunk(StopReason.TOOL_USE, Usage(100, 0, 0, 20), "test-model")),
+        as_reported(wire, DoneChunk(StopReason.TOOL_USE, Usage(100, 0, 0, 20), "test-model")),
     ]
     assert calls[1].arguments == "{}"
     assert joined(second) == [
         TextChunk("The new version leaks."),
-        as_told(wire, DoneChunk(StopReason.END_TURN, Usage(300, 0, 0, 9), "test-model")),
+        as_reported(wire, DoneChunk(StopReason.END_TURN, Usage(300, 0, 0, 9), "test-model")),
     ]
 
 

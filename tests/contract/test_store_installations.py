@@ -79,7 +79,7 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 TEAMS = (TeamId("THOME"), ACME.team)
 
 
-def kept(database: Database, *keys: str) -> StoredInstallations:
+def installations_of(database: Database, *keys: str) -> StoredInstallations:
     return StoredInstallations(database, TokenSeal(keys or (NEW,)))
 
 
@@ -95,7 +95,7 @@ async def _rows(database: Database, wanted: sa.Select[tuple[str]]) -> list[str]:
 async def test_a_workspace_is_installed_found_installed_again_and_removed(
     database: Database,
 ) -> None:
-    store = kept(database)
+    store = installations_of(database)
     assert await store.find(ACME.team) is None
 
     await store.save(ACME, "U1")
@@ -124,7 +124,7 @@ async def test_a_workspace_is_installed_found_installed_again_and_removed(
 async def test_no_token_is_stored_in_clear_or_opens_in_another_workspace(
     database: Database,
 ) -> None:
-    store = kept(database)
+    store = installations_of(database)
     await store.save(ACME, "U1")
     (sealed,) = await _rows(database, sa.select(table.c.sealed))
     assert "xoxb" not in sealed
@@ -142,13 +142,13 @@ async def test_no_token_is_stored_in_clear_or_opens_in_another_workspace(
 
 
 async def test_keys_are_rotated_and_the_old_one_retired(database: Database) -> None:
-    await kept(database, OLD).save(ACME, "U1")
-    assert await kept(database, NEW).find(ACME.team) is None
-    both = kept(database, NEW, OLD)
+    await installations_of(database, OLD).save(ACME, "U1")
+    assert await installations_of(database, NEW).find(ACME.team) is None
+    both = installations_of(database, NEW, OLD)
     assert (await both.all())[0].token == TOKEN
     assert (await both.reseal(), await both.reseal()) == (1, 0)
-    assert (await kept(database, NEW).all())[0].token == TOKEN
-    assert await kept(database, OLD).reseal() == 0
+    assert (await installations_of(database, NEW).all())[0].token == TOKEN
+    assert await installations_of(database, OLD).reseal() == 0
 
 
 async def test_an_install_state_works_once_within_ten_minutes_and_is_stored_as_a_digest(
@@ -209,10 +209,10 @@ async def _live(database: Database, team: TeamId) -> None:
 async def test_admins_see_only_their_own_workspaces_figures(
     database: Database, whose: TenantScope, seen: int | None, installed: bool
 ) -> None:
-    await kept(database).save(ACME, "U1")
+    await installations_of(database).save(ACME, "U1")
     for team in TEAMS:
         await _live(database, team)
-    await kept(database).remove(ACME.team, "app_uninstalled", 0 if installed else 1)
+    await installations_of(database).remove(ACME.team, "app_uninstalled", 0 if installed else 1)
     own = {0: TEAMS[:1], 1: TEAMS[1:], 2: TEAMS, None: ()}[seen]
 
     overview = StoredOverview(database, whose)
@@ -249,7 +249,7 @@ async def test_limits_people_and_channels_belong_to_one_workspace(
 async def test_rows_of_a_workspace_are_not_mixed_up_with_an_id_of_the_same_prefix(
     database: Database,
 ) -> None:
-    await kept(database).save(ACME, "U1")
+    await installations_of(database).save(ACME, "U1")
     longer = TeamId(f"{ACME.team}2")
     await StoredAudit(database).append(
         AuditEvent(AuditKind.TURN_STARTED, "U1", {}, f"session:{longer}:C1:1.1")
@@ -273,7 +273,7 @@ async def _rows_of(database: Database, person: str) -> set[str]:
 async def test_an_export_and_a_deletion_distinguish_equal_ids_of_two_workspaces(
     database: Database, person: str, own: int
 ) -> None:
-    await kept(database).save(ACME, "U0")
+    await installations_of(database).save(ACME, "U0")
     mine, other = TEAMS[own], ("TACME/U1", "U1")[own]
     for team in TEAMS:
         await _live(database, team)
@@ -318,7 +318,7 @@ async def test_an_equal_channel_id_elsewhere_reads_neither_incidents_nor_alerts(
     database: Database,
 ) -> None:
     """Home's past is not another workspace's, nor the other way round."""
-    await kept(database).save(ACME, "U0")
+    await installations_of(database).save(ACME, "U0")
     sessions = StoredSessions(database)
     for team in TEAMS:
         asked = _ask(team)

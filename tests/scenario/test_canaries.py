@@ -108,8 +108,8 @@ async def accepted(name: str) -> dict[str, Any]:
 
 async def settings(folder: Path, stack: AsyncExitStack) -> dict[str, Any]:
     bridge = Bridge()
-    told = {"key": f"{CANARIES['tool result']} for {plugin_bridge.TOKEN}"}
-    bridge.answer = lambda: web.json_response({"tickets": [told]})
+    outputs = {"key": f"{CANARIES['tool result']} for {plugin_bridge.TOKEN}"}
+    bridge.answer = lambda: web.json_response({"tickets": [outputs]})
     (folder / "plugins").mkdir()
     url = await stack.enter_async_context(serving(bridge.handle))
     (folder / "plugins" / "tickets.yaml").write_text(plugin_bridge.manifest(url))
@@ -161,7 +161,7 @@ async def ingest(stage: Stage) -> None:
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def told(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dict[str, str]]:
+async def outputs(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dict[str, str]]:
     """What got out, by where to, of one conversation; and what the model read."""
     folder = tmp_path_factory.mktemp("kortex")
     async with AsyncExitStack() as stack:
@@ -186,8 +186,8 @@ async def told(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dict[s
 
 
 @pytest.mark.parametrize("place", CANARIES)
-async def test_a_canary_appears_nowhere(told: dict[str, str], place: str) -> None:
-    where = [sink for sink, text in told.items() if CANARIES[place] in text]
+async def test_a_canary_appears_nowhere(outputs: dict[str, str], place: str) -> None:
+    where = [sink for sink, text in outputs.items() if CANARIES[place] in text]
 
     assert where == []
 
@@ -196,6 +196,6 @@ async def test_a_canary_appears_nowhere(told: dict[str, str], place: str) -> Non
     "words",
     ["pull with [redacted:", "[redacted:aws-access-key", "422", "400", "rotated [redacted:", "-2"],
 )
-async def test_the_model_reads_every_canary(told: dict[str, str], words: str) -> None:
-    assert words in told["read"]
-    assert told["read"].count('"untrusted":true') == len(CALLS)
+async def test_the_model_reads_every_canary(outputs: dict[str, str], words: str) -> None:
+    assert words in outputs["read"]
+    assert outputs["read"].count('"untrusted":true') == len(CALLS)

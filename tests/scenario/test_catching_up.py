@@ -53,7 +53,7 @@ async def incident(running: Stage) -> str:
 MENTION = {"slack": {"follow_up": "mention"}}
 
 
-async def told(running: Stage, text: str, thread: str = "", channel: str = CHECKOUT) -> str:
+async def digest_of(running: Stage, text: str, thread: str = "", channel: str = CHECKOUT) -> str:
     """The digest as it was sent."""
     asked = await running.ask(text, RESPONDER, channel, thread)
     await running.answer(asked)
@@ -70,7 +70,7 @@ async def test_a_thread_digest_lists_its_lines_with_links(stage: Start, stream: 
     async with stage(script, more) as running:
         thread = await incident(running)
         asked = len(running.models.requests)
-        digest = await told(running, "@kortex catch me up", thread)
+        digest = await digest_of(running, "@kortex catch me up", thread)
 
         assert len(running.models.requests) == asked
         _, known, rest = re.split(r"\*\*(?:Known so far|What is open)\*\*.*", digest)
@@ -92,7 +92,7 @@ async def test_a_thread_digest_lists_its_lines_with_links(stage: Start, stream: 
 async def test_a_digest_quotes_hostile_words_and_pings_no_one(stage: Start) -> None:
     async with stage(script, MENTION) as running:
         thread = await incident(running)
-        digest = await told(running, "@kortex summary so far", thread)
+        digest = await digest_of(running, "@kortex summary so far", thread)
 
         assert API_KEY not in digest + running.sent() + running.rows()
         assert "evil.test" not in " ".join(links(digest))
@@ -113,7 +113,7 @@ async def test_a_digest_lists_decisions_with_reasons_and_nothing_open(
         (view,) = await running.workspace.wait_for(lambda: running.workspace.modals_of(RESPONDER))
         await running.workspace.submit(RESPONDER, str(view["id"]), {"text": "not the pool"})
         await running.card(asked, "Rejected")
-        digest = await told(running, "catch me up", asked.thread)
+        digest = await digest_of(running, "catch me up", asked.thread)
 
         assert re.search(r"Roll back checkout: rejected by mira.*“not the pool”", digest)
         assert "- nothing in my records" in digest.partition("What is open")[2]
@@ -121,9 +121,9 @@ async def test_a_digest_lists_decisions_with_reasons_and_nothing_open(
 
 async def test_a_channel_digest_lists_its_recent_threads(stage: Start) -> None:
     async with stage(script) as running:
-        nothing = await told(running, "@kortex catch me up")
+        nothing = await digest_of(running, "@kortex catch me up")
         await incident(running)
-        digest = await told(running, "@kortex what happened?")
+        digest = await digest_of(running, "@kortex what happened?")
 
         assert "No one asked me a question in this channel in the last 24 hours." in nothing
         assert "@kortex why is checkout slow?" in digest
@@ -153,7 +153,7 @@ async def test_the_model_learns_only_that_a_digest_was_shown(stage: Start) -> No
 async def test_a_direct_message_gets_a_digest_too(stage: Start) -> None:
     async with stage(script) as running:
         await running.answered("why is checkout slow?", RESPONDER, channel=DIRECT)
-        digest = await told(running, "catch me up", channel=DIRECT)
+        digest = await digest_of(running, "catch me up", channel=DIRECT)
         assert "mira: “why is checkout slow?”" in digest
         assert "The pool of checkout is full." in digest
 
@@ -177,7 +177,7 @@ async def test_a_digest_under_a_slack_read_limit_states_its_coverage_and_asks_on
         root = await running.workspace.say(MEMBER, CHECKOUT, "line 0")
         for n in range(1, 30):
             await running.workspace.say(MEMBER, CHECKOUT, f"line {n}", root)
-        digest = await told(running, "@kortex catch me up", root)
+        digest = await digest_of(running, "@kortex catch me up", root)
         counters = door.counters
 
         assert f"Not all: {LIMITED}." in digest

@@ -24,7 +24,7 @@ from bot.cli.check.time_budget import (
     PROBE_S,
     SHARED_S,
     process_age,
-    share_what_is_left,
+    shorten_waits,
     within,
 )
 from bot.domain.ids import TeamId, UserId
@@ -161,7 +161,7 @@ def test_the_longest_wait_leaves_six_of_fifteen_seconds_for_start_up() -> None:
 
 @pytest.mark.parametrize(("age_s", "waits_s"), [(0.0, 9.0), (3.5, 9.0), (5.5, 7.0), (60.0, 5.0)])
 async def test_a_slow_start_shortens_every_wait_equally(age_s: float, waits_s: float) -> None:
-    share_what_is_left(age_s)
+    shorten_waits(age_s)
 
     assert within(PART_S) == pytest.approx(waits_s)
     assert within(PROBE_S) / within(PART_S) == pytest.approx(PROBE_S / PART_S)
@@ -411,7 +411,7 @@ async def test_the_port_row_distinguishes_free_ours_and_foreign() -> None:
 
     async with serving(other) as theirs, serving(ours) as us:
         told = [
-            await _door(int(each.rpartition(":")[2]), check_door)
+            await _port_finding(int(each.rpartition(":")[2]), check_door)
             for each in (theirs, us, "http://127.0.0.1:0")
         ]
 
@@ -421,7 +421,7 @@ async def test_the_port_row_distinguishes_free_ours_and_foreign() -> None:
     assert told[2].detail.endswith("for health checks, the API, the page")
 
 
-async def _door(port: int, check: Any) -> Finding:
+async def _port_finding(port: int, check: Any) -> Finding:
     class Of:
         settings = Settings.model_validate({"http": {"port": port}})
 

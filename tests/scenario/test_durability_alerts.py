@@ -75,7 +75,7 @@ async def test_a_restart_after_a_kill_finishes_the_alert(world: World, reach: Re
     await world.kill(first)
     world.open()
     await world.start(QUICK)
-    await told_once(world)
+    await assert_one_of_each(world)
 
 
 @pytest.mark.parametrize("world", ["postgresql"], indirect=True)
@@ -84,10 +84,10 @@ async def test_replicas_that_get_an_alert_at_once_open_one_thread(world: World) 
     await world.start(QUICK)
     await fires(world)
     await fires(world, "b")
-    await told_once(world)
+    await assert_one_of_each(world)
 
 
-async def told_once(world: World) -> None:
+async def assert_one_of_each(world: World) -> None:
     opened = await world.workspace.wait_for(lambda: openings(world), 40.0)
     asked = Asked(opened[0].ts, opened[0].ts)
     await world.shows(asked, "The pool is exhausted.")

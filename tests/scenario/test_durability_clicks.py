@@ -46,7 +46,7 @@ async def _reject_form(world: World, asked: Asked, user: str) -> str:
     return str(view["id"])
 
 
-async def _told(world: World, user: str, words: str) -> None:
+async def _wait_for_whisper(world: World, user: str, words: str) -> None:
     await world.workspace.wait_for(lambda: any(words in w for w in whispers(world, user)), 20.0)
 
 
@@ -69,7 +69,7 @@ async def test_two_approvers_who_confirm_at_once_dispatch_once(
         await via(world, replicas[1], _confirm(world, asked, JONAS), clicks)
         await queued(world, 2)
     row = await _ended(world, asked, state="succeeded", posts=1)
-    await _told(world, JONAS, "Already confirmed by mira")
+    await _wait_for_whisper(world, JONAS, "Already confirmed by mira")
     assert row.decided_by == MIRA
     assert whispers(world, MIRA) == []
     audit = await world.audit()
@@ -101,7 +101,7 @@ async def test_a_confirmation_before_a_rejection_wins(
         await via(world, replicas[1], submit, clicks)
         await queued(world, 2)
     row = await _ended(world, asked, state="succeeded", posts=1)
-    await _told(world, JONAS, "Already confirmed by mira")
+    await _wait_for_whisper(world, JONAS, "Already confirmed by mira")
     assert (row.decided_by, row.reason) == (MIRA, "")
 
 
@@ -116,7 +116,7 @@ async def test_a_rejection_before_a_confirmation_wins(
         await queued(world, 1)
         await via(world, replicas[0], _confirm(world, asked, MIRA), clicks)
         await queued(world, 2)
-    await _told(world, MIRA, "Already rejected by jonas")
+    await _wait_for_whisper(world, MIRA, "Already rejected by jonas")
     row = await _ended(world, asked, state="rejected", posts=0)
     assert (row.decided_by, row.reason) == (JONAS, "not now")
 
@@ -129,7 +129,7 @@ async def test_a_confirmation_that_expires_while_it_waits_does_nothing(
         await via(world, replicas[0], _confirm(world, asked, MIRA), clicks)
         await queued(world, 1)
         await expire(connection, asked)
-    await _told(world, MIRA, "Already expired")
+    await _wait_for_whisper(world, MIRA, "Already expired")
     await _ended(world, asked, state="expired", posts=0)
 
 
@@ -145,7 +145,7 @@ async def test_an_expiry_before_a_confirmation_wins(world: World) -> None:
             await second
             await via(world, first, _confirm(world, asked, MIRA), clicks)
             await queued(world, 2)
-    await _told(world, MIRA, "Already expired")
+    await _wait_for_whisper(world, MIRA, "Already expired")
     row = await _ended(world, asked, state="expired", posts=0)
     assert row.decided_by == "clock"
 
@@ -183,5 +183,5 @@ async def test_a_click_after_the_decision_learns_the_outcome(
     await _ended(world, asked, state="succeeded", posts=1)
     with world.only(replicas[1]):
         assert (await _confirm(world, asked, JONAS, stale=True)).ok
-    await _told(world, JONAS, "Already confirmed by mira")
+    await _wait_for_whisper(world, JONAS, "Already confirmed by mira")
     await _ended(world, asked, state="succeeded", posts=1)

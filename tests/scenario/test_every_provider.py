@@ -91,13 +91,13 @@ class Seen:
     def plot(self) -> list[tuple[object, ...]]:
         """The events without what differs by nature: who answered, ids, times, sizes of pieces."""
         told: list[tuple[object, ...]] = []
-        for each in filter(None, map(_told, self.events)):
+        for each in filter(None, map(_summary_of, self.events)):
             is_more = bool(told) and each[0] == told[-1][0] == "text"
             told[-1:] = [("text", f"{told[-1][1]}{each[1]}")] if is_more else [*told[-1:], each]
         return told
 
 
-def _told(event: TurnEvent) -> tuple[object, ...]:
+def _summary_of(event: TurnEvent) -> tuple[object, ...]:
     match event:
         case RoundStarted(number, _, _):
             return ("round", number)

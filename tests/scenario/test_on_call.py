@@ -118,7 +118,7 @@ async def refused(stage: Stage, user: str, card: Message) -> str:
     return told
 
 
-def called(card: Message) -> list[str]:
+def mentions_of(card: Message) -> list[str]:
     (line,) = [line for line in shown(card).splitlines() if "Can decide" in line]
     return re.findall(r"<[@!]([^>|]*)", line)
 
@@ -127,7 +127,7 @@ async def test_a_card_mentions_only_the_rotas_on_call_person(
     shared_stage: Stage, rotas: Rotas
 ) -> None:
     _, card = await proposed(shared_stage, "on-call")
-    assert called(card) == [RESPONDER, f"subteam^{RESPONDERS}", *LISTED_PEOPLE]
+    assert mentions_of(card) == [RESPONDER, f"subteam^{RESPONDERS}", *LISTED_PEOPLE]
 
 
 async def test_a_card_with_an_unreadable_rota_mentions_the_groups_and_says_so(
@@ -135,7 +135,7 @@ async def test_a_card_with_an_unreadable_rota_mentions_the_groups_and_says_so(
 ) -> None:
     rotas.broken.add("unread")
     _, card = await proposed(shared_stage, "unread")
-    assert called(card) == [f"subteam^{RESPONDERS}", *LISTED_PEOPLE]
+    assert mentions_of(card) == [f"subteam^{RESPONDERS}", *LISTED_PEOPLE]
     assert UNREAD in shown(card)
 
 
@@ -144,7 +144,7 @@ async def test_an_on_call_person_without_the_role_is_not_mentioned(
 ) -> None:
     rotas.people["mine"] = ["priya"]
     _, card = await proposed(shared_stage, "mine")
-    assert called(card) == [f"subteam^{RESPONDERS}", *LISTED_PEOPLE]
+    assert mentions_of(card) == [f"subteam^{RESPONDERS}", *LISTED_PEOPLE]
     assert UNREAD not in shown(card)
 
 

@@ -30,7 +30,7 @@ LOCK = (ROOT / "requirements" / "runtime.lock").read_text(encoding="utf-8")
 LOCKED = {"kortex", *re.findall(r"^([a-z0-9-]+)(?:\[[^]]*\])?==", LOCK, re.MULTILINE)}
 
 
-def told(*arguments: str) -> str:
+def output_of(*arguments: str) -> str:
     """What `kortex ...` writes. Raises CalledProcessError where it fails."""
     ran = subprocess.run(
         [sys.executable, "-c", ALONE, " ".join(LOCKED), *arguments],
@@ -52,14 +52,14 @@ async def test_an_empty_database_is_migrated_twice(empty_url: str, tmp_path: Pat
     config = tmp_path / "kortex.toml"
     config.write_text(f'[database]\nurl = "{empty_url}"\n', encoding="utf-8")
 
-    first, second = (told("migrate", "--config", str(config)) for _ in range(2))
+    first, second = (output_of("migrate", "--config", str(config)) for _ in range(2))
 
     assert "the schema is at" in first
     assert second == first
 
 
 def test_a_question_is_answered() -> None:
-    answer = told("demo", "--ask", "why is checkout slow?")
+    answer = output_of("demo", "--ask", "why is checkout slow?")
 
     assert "[E1]" in answer
     assert zones_in(answer) == {"UTC"}

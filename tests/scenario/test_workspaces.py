@@ -151,14 +151,14 @@ def _rows(two: Two) -> StoredInstallations:
     return StoredInstallations(two.home.service.base.stores.database, TokenSeal([KEY]))
 
 
-async def _out(two: Two) -> None:
+async def _uninstall(two: Two) -> None:
     """Acme has not got the app."""
     await _rows(two).remove(TeamId(ACME), "app_uninstalled")
     await two.home.service.workspaces.sync()
 
 
 async def test_a_listed_workspace_installs_and_is_answered_in_its_own_channels(two: Two) -> None:
-    await _out(two)
+    await _uninstall(two)
     asked = await two.acme.ask("@kortex why is it slow?", RESPONDER)
     await two.acme.workspace.settled()
     assert two.acme.parts(asked) == []
@@ -426,7 +426,7 @@ async def test_a_cancelled_wait_does_not_break_opening_a_workspace(
         return await opened(*args)
 
     monkeypatch.setattr(spaces, "_opened", slowly)
-    await _out(two)
+    await _uninstall(two)
     installing = asyncio.create_task(two.install(ACME))
     await entered.wait()
     waiting = asyncio.create_task(spaces.reach(TeamId(ACME)))

@@ -147,7 +147,7 @@ def _output(
     return PatternsOutput(
         range=range_text(window),
         errors_before=range_text(before),
-        changes=[_told(one, window) for one in ordered[:MOST_PATTERNS]],
+        changes=[_pattern_row(one, window) for one in ordered[:MOST_PATTERNS]],
         lines={name: f"{early.number(name)}/{late.number(name)}" for name in names},
         errors=dict(read.errors()),
         without=[name for name in products if name not in names],
@@ -173,7 +173,7 @@ def _ended(pattern: Pattern, window: Interval) -> str | None:
     return at_text(last_s, window.start) if silent_s > max(_SILENT_S, 3 * between_s) else None
 
 
-def _told(pattern: Pattern, window: Interval) -> LogPattern:
+def _pattern_row(pattern: Pattern, window: Interval) -> LogPattern:
     return LogPattern(
         product=clean_text(pattern.product),
         level=pattern.level,

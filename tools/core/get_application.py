@@ -6,10 +6,10 @@ from tools.core.bound import bound
 from tools.core.platform_entries import (
     ApplicationName,
     ResourceEntry,
+    clean_or_none,
     platform_contract,
     resource_entry,
     shown_of,
-    told,
 )
 from tools.output import clean_text
 from tools.products import ProductScope
@@ -48,9 +48,9 @@ class GetApplication:
         shown, more = shown_of(found.resources)
         return ApplicationOutput(
             name=clean_text(found.name),
-            environment=told(found.environment),
-            status=told(found.status),
-            created_at=told(found.created_at),
+            environment=clean_or_none(found.environment),
+            status=clean_or_none(found.status),
+            created_at=clean_or_none(found.created_at),
             resources=[resource_entry(one) for one in shown],
             truncated=more,
         )

@@ -6,9 +6,9 @@ from tools.core.bound import bound
 from tools.core.platform_entries import (
     WorkflowEntry,
     WorkflowId,
+    clean_or_none,
     platform_contract,
     shown_of,
-    told,
     workflow_entry,
 )
 from tools.errors import InvalidArguments
@@ -51,7 +51,9 @@ class GetWorkflow:
             **workflow_entry(found).model_dump(),
             steps=[
                 StepEntry(
-                    name=clean_text(one.name), status=told(one.status), error=told(one.message)
+                    name=clean_text(one.name),
+                    status=clean_or_none(one.status),
+                    error=clean_or_none(one.message),
                 )
                 for one in shown
             ],

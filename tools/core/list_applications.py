@@ -3,7 +3,7 @@
 from tools.capabilities import CallContext, Capabilities
 from tools.contract import ToolInput, ToolOutput
 from tools.core.bound import bound
-from tools.core.platform_entries import counted, platform_contract, shown_of, told
+from tools.core.platform_entries import clean_or_none, counted, platform_contract, shown_of
 from tools.output import clean_text
 from tools.products import ProductScope, within
 
@@ -47,8 +47,8 @@ class ListApplications:
             applications=[
                 ApplicationEntry(
                     name=clean_text(one.name),
-                    environment=told(one.environment),
-                    status=told(one.status),
+                    environment=clean_or_none(one.environment),
+                    status=clean_or_none(one.status),
                     resource_count=one.resource_count,
                 )
                 for one in shown

@@ -47,7 +47,7 @@ def with_gaps(
     for product, own in sorted(by_product.items()):
         gaps = dict(_gaps(own, signals, Interval(window.start, end), output.step_s))
         gaps |= _ended_before(product, own, signals, past, Interval(window.start, end))
-        found.extend(_told(product, gaps, window.start))
+        found.extend(_gap_rows(product, gaps, window.start))
         found.extend(_down(product, own, signals, end, past))
         unnamed = _unnamed_ended(
             product, own, signals, past, Interval(window.start, end), output.step_s
@@ -164,7 +164,7 @@ def _common(gaps: Sequence[Gap]) -> Gap | None:
     return Gap(since, min(ends)) if since < min(ends) else None
 
 
-def _told(product: str, gaps: Mapping[Role, Gap], start: datetime) -> Iterator[MetricGap]:
+def _gap_rows(product: str, gaps: Mapping[Role, Gap], start: datetime) -> Iterator[MetricGap]:
     for is_open in (True, False):
         roles = sorted(role for role, gap in gaps.items() if (gap.until is None) is is_open)
         shared = _common([gaps[role] for role in roles]) if roles else None

@@ -76,7 +76,7 @@ def platform_contract(
     )
 
 
-def told(text: str) -> str | None:
+def clean_or_none(text: str) -> str | None:
     """The text without control characters; None where the platform said nothing."""
     return clean_text(text) or None
 
@@ -84,9 +84,9 @@ def told(text: str) -> str | None:
 def resource_entry(one: PlatformResource) -> ResourceEntry:
     return ResourceEntry(
         name=clean_text(one.name),
-        type=told(one.type),
-        app_name=told(one.application),
-        status=told(one.status),
+        type=clean_or_none(one.type),
+        app_name=clean_or_none(one.application),
+        status=clean_or_none(one.status),
         properties=dict(one.properties) or None,
     )
 
@@ -95,12 +95,12 @@ def workflow_entry(one: Workflow) -> WorkflowEntry:
     return WorkflowEntry(
         id=clean_text(one.id),
         name=clean_text(one.name),
-        app_name=told(one.application),
-        status=told(one.status),
-        duration=told(one.duration),
-        started_at=told(one.started_at),
-        completed_at=told(one.completed_at),
-        error=told(one.message),
+        app_name=clean_or_none(one.application),
+        status=clean_or_none(one.status),
+        duration=clean_or_none(one.duration),
+        started_at=clean_or_none(one.started_at),
+        completed_at=clean_or_none(one.completed_at),
+        error=clean_or_none(one.message),
     )
 
 

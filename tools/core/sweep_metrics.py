@@ -175,7 +175,7 @@ def _output(
         comparable=_comparable(judged, short, window, now),
         gaps=[],
         standing=[
-            _stands(*one, start, step_s) for one in sorted(judged.standing, key=_worst_first)
+            _standing_row(*one, start, step_s) for one in sorted(judged.standing, key=_worst_first)
         ][:MOST_STANDING],
         traffic={} if judged.infers_requests else _busiest(judged.requests, found.products),
         without=[product for product in found.products if product not in seen],
@@ -189,7 +189,7 @@ def _shifts(judged: Judged, window: Interval, step_s: float) -> list[MetricShift
     grows = {(one.product, one.signal): one for one in judged.growing}
     told = [
         _with_trend(
-            _told(product, signal, moved, judged.requests.get(product), window, step_s), grows
+            _shift_row(product, signal, moved, judged.requests.get(product), window, step_s), grows
         )
         for product, signal, moved in judged.shifts
         if _score(signal, moved) >= WORTH_TELLING
@@ -234,7 +234,7 @@ def _worst_first(one: tuple[str, Signal, Trajectory]) -> tuple[bool, float, str,
     return stands.limit is None, -stands.size, product, signal.name
 
 
-def _stands(
+def _standing_row(
     product: str, signal: Signal, stands: Trajectory, start: datetime, step_s: float
 ) -> MetricStanding:
     began = stands.first_at > start.timestamp() + step_s
@@ -259,7 +259,7 @@ def _score(signal: Signal, moved: Shift) -> float:
     return moved.down if signal.worse == "down" else moved.size
 
 
-def _told(
+def _shift_row(
     product: str,
     signal: Signal,
     moved: Shift,

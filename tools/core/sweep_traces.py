@@ -100,7 +100,7 @@ class SweepTraces:
             usual_ms=round(reading.usual_ms, 1),
             shifts=[
                 *(_cut(one) for one in reading.cuts[:MOST_CUTS]),
-                *(_told(one, reading) for one in reading.shifts[:MOST_SHIFTS]),
+                *(_trace_row(one, reading) for one in reading.shifts[:MOST_SHIFTS]),
             ],
             ways_slow={
                 clean_text(product): round(way.share, 2)
@@ -133,7 +133,7 @@ def _cut(one: CutRequests) -> TraceShift:
     )
 
 
-def _told(one: SpanShift, reading: TraceReading) -> TraceShift:
+def _trace_row(one: SpanShift, reading: TraceReading) -> TraceShift:
     growth = one.after - one.before
     weight = 1.0 if one.what == "failing" else growth / max(1.0, 0.3 * reading.usual_ms)
     return TraceShift(

@@ -17,7 +17,7 @@ from adapters.llm.triage.evidence import LOGS, METRICS, TRACES, LogFact, Moved, 
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.plan import mark_of
 from adapters.llm.triage.surroundings import ERRORS, error_line, quoted
-from adapters.llm.triage.telling import errors_told, headline, since_text, told
+from adapters.llm.triage.telling import errors_line, headline, since_text, told
 from adapters.llm.triage.unmeasured import samples_missing
 from adapters.llm.triage.weigh import Point, Suspicion
 
@@ -173,7 +173,7 @@ def _logs(seen: SeenResult, judgement: Judgement, rank: Mapping[str, int]) -> It
         one = replace(fact, example=fact.example[:_LONGEST_EXAMPLE])
         if one.is_more_errors:
             names = f"; they mention {plain(one.names[0])}" if one.names else ""
-            yield _in_words(errors_told(one), seen) + names
+            yield _in_words(errors_line(one), seen) + names
         else:
             yield _told(one, seen)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from adapters.llm.triage.case import Case, plain
-from adapters.llm.triage.done import decision_told, waiting
+from adapters.llm.triage.done import decision_sentence, waiting
 from adapters.llm.triage.surroundings import quoted
 
 _ABLE: Final = (
@@ -66,7 +66,7 @@ def recap_lines(case: Case) -> Iterator[str]:
 
 
 def _actions(case: Case) -> Sequence[str]:
-    decided = [f"{decision_told(one, case.now)}." for one in case.decided[-2:]]
+    decided = [f"{decision_sentence(one, case.now)}." for one in case.decided[-2:]]
     return [*decided, *waiting(case.open_proposals[:2])] or ["No action was proposed."]
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from adapters.llm.triage.about import own_state
 from adapters.llm.triage.case import Case, Signals, plain
 from adapters.llm.triage.details import MOST_LINES, quiet, ruled_out, shown_points
-from adapters.llm.triage.done import decision_told, waiting
+from adapters.llm.triage.done import decision_sentence, waiting
 from adapters.llm.triage.evidence import Moved
 from adapters.llm.triage.hypothesis import answer_to
 from adapters.llm.triage.is_it_over import plain_answer
@@ -15,7 +15,7 @@ from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.linked import own_trouble
 from adapters.llm.triage.next_step import next_step
 from adapters.llm.triage.period import period
-from adapters.llm.triage.telling import cause_mark, cause_text, errors_told, named, now_text, told
+from adapters.llm.triage.telling import cause_mark, cause_text, errors_line, named, now_text, told
 
 _MOST_NAMED: Final = 6
 _CUSTOMERS: Final = "The metrics do not count the affected customers."
@@ -90,7 +90,7 @@ def _pending(case: Case) -> str:
     if open_ones:
         return f"{'; '.join(waiting(open_ones[:2]))}"
     decided = [one for one in case.decided if about in ("", one.product)]
-    return f"{decision_told(decided[-1], case.now)}." if decided else ""
+    return f"{decision_sentence(decided[-1], case.now)}." if decided else ""
 
 
 def _state(case: Case, judgement: Judgement) -> Iterator[str]:
@@ -123,7 +123,7 @@ def _own(case: Case, judgement: Judgement) -> Iterator[str]:
             if one.product == case.subject and one.change != "gone"
         ]
         yield f"**{name}{period(case)}: {judgement.own_blind.removeprefix(f'{name}: ') or own_state(case)}.**"
-        yield "\n".join(f"- {errors_told(one, case.now)}" for one in changed[:MOST_LINES])
+        yield "\n".join(f"- {errors_line(one, case.now)}" for one in changed[:MOST_LINES])
         return
     top = next(iter(judgement.suspects), None)
     if top is not None and top.product == case.subject and judgement.verdict == "cause":

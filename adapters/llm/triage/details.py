@@ -11,7 +11,7 @@ from adapters.llm.triage.evidence import CLUSTER, LOGS, METRICS, SWEEPS, Moved, 
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.listed import last_deploy
 from adapters.llm.triage.surroundings import around, quoted
-from adapters.llm.triage.telling import clock, told, told_of
+from adapters.llm.triage.telling import clock, suspect_line, told
 from adapters.llm.triage.unmeasured import samples_missing
 from adapters.llm.triage.weigh import SUSPECTED, Point, Suspicion
 
@@ -32,10 +32,10 @@ def _details(case: Case, judgement: Judgement) -> Iterator[str]:
             point for point in top.ordered if point not in shown and not _is_repeated(point, top)
         )
         yield from (told(point, case.now) for point in rest)
-    yield from (f"also suspected: {told_of(one, case.now)}" for one in judgement.suspects[1:])
+    yield from (f"also suspected: {suspect_line(one, case.now)}" for one in judgement.suspects[1:])
     yield from (f"not the cause: {line}" for line in ruled_out(case, judgement))
     if top is None:
-        yield from (told_of(one, case.now) for one in judgement.others if one.points)
+        yield from (suspect_line(one, case.now) for one in judgement.others if one.points)
     yield from around(case)
     yield from quiet(case, judgement)
 

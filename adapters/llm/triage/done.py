@@ -9,7 +9,7 @@ from adapters.llm.triage.case import Case, plain
 from adapters.llm.triage.telling import clock
 
 
-def decision_told(decided: Decided, now: datetime | None) -> str:
+def decision_sentence(decided: Decided, now: datetime | None) -> str:
     """`A rollback of checkout was confirmed by mira at 14:36 UTC, and is done`: a sentence to go on from."""
     then = decided.then.replace("; succeeded", ", and is done").replace(
         "; running", ", and is running"
@@ -27,12 +27,12 @@ def done_lines(case: Case) -> Iterator[str]:
     carried_out = [one for one in decided if one.went_out]
     of = f" for {plain(about)}" if about else ""
     if carried_out:
-        yield f"**{decision_told(carried_out[-1], case.now)}.**"
+        yield f"**{decision_sentence(carried_out[-1], case.now)}.**"
     else:
         yield f"**No proposal{of} has been confirmed here.**"
     lines = [
         *(
-            f"{decision_told(one, case.now)}."
+            f"{decision_sentence(one, case.now)}."
             for one in reversed(decided)
             if one not in carried_out[-1:]
         ),

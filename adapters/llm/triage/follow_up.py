@@ -11,7 +11,7 @@ from adapters.llm.messages import Message, Meta, Role
 from adapters.llm.stated import is_statement
 from adapters.llm.triage.intents import asks_if_fine
 from adapters.llm.triage.names import plain
-from adapters.llm.triage.outside import is_elsewhere, told_apart
+from adapters.llm.triage.outside import is_elsewhere, with_foreign_notice
 from adapters.llm.triage.question import ParsedQuestion, understand
 from tools.output import lines_of
 
@@ -112,7 +112,7 @@ def continued(
         words = f"you mean {plain(culprit)}, where the cause was found"
         return replace(asked, subject=culprit, assumed=(*asked.assumed, words))
     if asked.topic in _OF_NO_PRODUCT or asked.stranger:
-        return told_apart(asked, question, meta)
+        return with_foreign_notice(asked, question, meta)
     asking = [m for m in earlier if not is_statement(m.text) and m.text != question]
     now = meta.now if asked.asks_when and asked.start is None else None
     understood = [
@@ -121,7 +121,9 @@ def continued(
     ]
     newest = understood[::-1]
     if asked.subject:
-        return told_apart(_of_incident(asked, question, [one for one, _ in newest]), question, meta)
+        return with_foreign_notice(
+            _of_incident(asked, question, [one for one, _ in newest]), question, meta
+        )
     for before, message in _candidates(asked, question, newest, culprit):
         if before.start is not None:
             asked = replace(asked, start=before.start, end=before.end, is_exact=before.is_exact)
@@ -130,7 +132,7 @@ def continued(
             words = f"you mean {before.subject}, as before"
             return replace(asked, subject=before.subject, assumed=(*asked.assumed, words))
         if is_elsewhere(before.stranger, meta):
-            return told_apart(replace(asked, stranger=before.stranger), message.text, meta)
+            return with_foreign_notice(replace(asked, stranger=before.stranger), message.text, meta)
     return asked
 
 

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from adapters.llm.triage.case import Case, plain
-from adapters.llm.triage.done import decision_told
+from adapters.llm.triage.done import decision_sentence
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.linked import is_linked
 from adapters.llm.triage.period import framed
@@ -93,7 +93,7 @@ def _helped(case: Case, judgement: Judgement, top: Suspicion | None) -> str:
     if done is None or case.now is None or case.is_past:
         return ""
     if not done.then.startswith("; succeeded"):
-        return f"I cannot say whether it helped: {_lowered(decision_told(done, case.now))}."
+        return f"I cannot say whether it helped: {_lowered(decision_sentence(done, case.now))}."
     what = "the rollback" if "rollback" in done.action else "it"
     if top is not None and top.over_since is not None:
         again = f"It is back to normal since {clock(top.over_since, case.now)}"

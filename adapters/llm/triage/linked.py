@@ -7,7 +7,7 @@ from adapters.llm.triage.case import Case
 from adapters.llm.triage.cluster_facts import IllFact
 from adapters.llm.triage.evidence import Facts, Moved, SpanFact, StandingFact
 from adapters.llm.triage.judgement import Judgement
-from adapters.llm.triage.telling import errors_told, told
+from adapters.llm.triage.telling import errors_line, told
 from adapters.llm.triage.weigh import Point
 
 _MOVED: Final = 3.0  # spreads from which core__sweep_metrics counts a product as moved
@@ -32,7 +32,7 @@ def _troubles(case: Case, facts: Facts) -> Iterator[str]:
             yield told(Point("", 0.0, False, True, fact), case.now)
     for line in facts.logs:
         if line.product == subject and line.is_more_errors:
-            yield errors_told(line, case.now)
+            yield errors_line(line, case.now)
 
 
 def is_linked(case: Case, judgement: Judgement) -> bool:

@@ -5,7 +5,7 @@ from typing import Final
 
 from adapters.llm.decided import Decided
 from adapters.llm.triage.case import Case, SeenResult, Signals, plain
-from adapters.llm.triage.done import decision_told
+from adapters.llm.triage.done import decision_sentence
 from adapters.llm.triage.evidence import PROPOSE
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.linked import is_linked
@@ -86,7 +86,7 @@ def _already(product: str, name: str, where: str) -> str:
 
 
 def _decided_before(case: Case, decided: Decided, *, is_over: bool) -> str:
-    told = decision_told(decided, case.now)
+    told = decision_sentence(decided, case.now)
     if decided.how == "rejected":
         again = f"{plain(decided.action)} {plain(decided.product)}"
         return (

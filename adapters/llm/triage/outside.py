@@ -28,7 +28,7 @@ def is_elsewhere(name: str, meta: Meta) -> bool:
     return bool(name) and name.lower() in {each.lower() for each in meta.elsewhere}
 
 
-def told_apart(asked: ParsedQuestion, question: str, meta: Meta) -> ParsedQuestion:
+def with_foreign_notice(asked: ParsedQuestion, question: str, meta: Meta) -> ParsedQuestion:
     """The same where no stranger is named or the channel has no list of its own.
 
     Else the stranger is the subject where all may be read; it is said and nothing looked at where it is

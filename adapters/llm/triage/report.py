@@ -59,11 +59,11 @@ from adapters.llm.triage.surroundings import around, quoted
 from adapters.llm.triage.telling import (
     cause_text,
     clock,
-    errors_told,
+    errors_line,
     named,
-    record_told,
+    record_line,
+    suspect_line,
     told,
-    told_of,
 )
 
 _MOST_STATED = 3
@@ -222,7 +222,7 @@ def _beside(case: Case, judgement: Judgement) -> Iterator[str]:
         yield f"it calls {plain(top.passed_to)}, which is abnormal too"
     yield from around(case)
     if others := judgement.suspects[1:2]:
-        yield f"also suspected: {told_of(others[0], case.now)}"
+        yield f"also suspected: {suspect_line(others[0], case.now)}"
 
 
 def _healthy(case: Case, judgement: Judgement) -> Iterator[str]:
@@ -240,7 +240,10 @@ def _healthy(case: Case, judgement: Judgement) -> Iterator[str]:
     small = [one for one in judgement.others if one.weight >= DOUBTFUL_FIGURES][:2]
     yield _listed(
         (
-            *(f"{told_of(one, case.now)}; its metrics did not change with it" for one in small),
+            *(
+                f"{suspect_line(one, case.now)}; its metrics did not change with it"
+                for one in small
+            ),
             *quiet(case, judgement),
             *around(case),
         )
@@ -267,12 +270,12 @@ def _older(case: Case) -> str:
 def _only_errors(case: Case, judgement: Judgement) -> Iterator[str]:
     moved = any(isinstance(p.fact, Moved) for one in judgement.others for p in one.points)
     figures = "The metrics changed little" if moved else "No metric changed"
-    yield f"**{framed(case, figures)}; {errors_told(judgement.errors[0], case.now)}**"
+    yield f"**{framed(case, figures)}; {errors_line(judgement.errors[0], case.now)}**"
     yield _listed(
         (
-            *(errors_told(fact, case.now) for fact in judgement.errors[1:4]),
+            *(errors_line(fact, case.now) for fact in judgement.errors[1:4]),
             *_figures(case, judgement),
-            *map(record_told, unexplained(case, judgement.facts)[:_MOST_RECORDS]),
+            *map(record_line, unexplained(case, judgement.facts)[:_MOST_RECORDS]),
             *quiet(case, judgement),
             *around(case),
         )
@@ -284,7 +287,7 @@ def _figures(case: Case, judgement: Judgement) -> Iterator[str]:
     for one in judgement.others[:4]:
         first, *more = one.ordered[:_MOST_POINTS]
         if not (isinstance(first.fact, LogFact) and first.fact.is_more_errors):
-            yield told_of(one, case.now)
+            yield suspect_line(one, case.now)
         if one.product == case.asked.subject:
             moved = (point for point in more if isinstance(point.fact, Moved))
             yield from (named(one.product, told(point, case.now)) for point in moved)
@@ -306,9 +309,9 @@ def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:
         )
     yield _listed(
         (
-            *(errors_told(fact, case.now) for fact in judgement.errors[:3]),
+            *(errors_line(fact, case.now) for fact in judgement.errors[:3]),
             *_figures(case, judgement),
-            *map(record_told, unexplained(case, judgement.facts)[:_MOST_RECORDS]),
+            *map(record_line, unexplained(case, judgement.facts)[:_MOST_RECORDS]),
             *quiet(case, judgement),
             *around(case),
         )

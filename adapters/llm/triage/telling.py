@@ -51,7 +51,7 @@ def told(point: Point, now: datetime | None = None) -> str:
     return f"{text} [{fact.mark}]"
 
 
-def told_of(one: Suspicion, now: datetime | None = None) -> str:
+def suspect_line(one: Suspicion, now: datetime | None = None) -> str:
     return named(one.product, told(one.ordered[0], now))
 
 
@@ -75,7 +75,7 @@ def _line(text: str) -> str:
     return in_code(without_clock(text), _LINE_CHARS)
 
 
-def errors_told(fact: LogFact, now: datetime | None = None) -> str:
+def errors_line(fact: LogFact, now: datetime | None = None) -> str:
     """`11 new error lines of cart since 01:32 UTC: ...`, with its mark."""
     product, words = plain(fact.product), "new" if fact.change == "new" else "more"
     number = f"{fact.after} {words} {fact.level} line{'' if fact.after == 1 else 's'}"
@@ -332,7 +332,7 @@ def _gone(fact: GoneFact, now: datetime | None) -> str:
     return f"{what} fell to zero{' at' if when else ''}{when}{usual}"
 
 
-def record_told(fact: RecordFact) -> str:
+def record_line(fact: RecordFact) -> str:
     """That a series is beyond all before, with its product and its mark."""
     return f"{plain(fact.product)}: {_record(fact)} [{fact.mark}]"
 

@@ -57,7 +57,7 @@ def case_files(paths: Sequence[Path]) -> Iterator[CaseFiles]:
 def _in_folder(path: Path) -> Iterator[CaseFiles]:
     try:
         for file in sorted(path.rglob(CASE_FILE)):
-            yield CaseFiles(str(file.parent), _beside(file))
+            yield CaseFiles(str(file.parent), _unwrapped(file))
         archives = sorted(one for one in path.iterdir() if one.name.endswith(_ARCHIVES))
     except OSError as error:
         raise BadPack(f"{path}: {error.strerror or error}") from error
@@ -65,7 +65,7 @@ def _in_folder(path: Path) -> Iterator[CaseFiles]:
         yield from _in_archive(archive)
 
 
-def _beside(case: Path) -> dict[str, bytes]:
+def _unwrapped(case: Path) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     size = 0
     for one in sorted(case.parent.iterdir()):

@@ -90,7 +90,7 @@ async def _check(
     if as_json:
         print_json([_as_json(finding) for finding in found])
     else:
-        print_rows([(f"{each.mark:<7}", each.part, _told(each)) for each in found])
+        print_rows([(f"{each.mark:<7}", each.part, _detail_with_remedy(each)) for each in found])
         if offline:
             print("Only the configuration was read (--offline); no system was called.")
     return FAILED if any(f.fails for f in found) else OK
@@ -107,7 +107,7 @@ def _as_json(finding: Finding) -> JsonValue:
     }
 
 
-def _told(finding: Finding) -> str:
+def _detail_with_remedy(finding: Finding) -> str:
     to_mend = finding.mark in _TO_MEND
     return f"{finding.detail}\n→ {finding.mend}" if to_mend else finding.detail
 

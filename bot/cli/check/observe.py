@@ -35,7 +35,7 @@ async def check_observed(asked: InstallationProbe) -> Sequence[Finding]:
     names = {name for family in FAMILIES for name in named_of(observe, family)}
     async with asyncio.TaskGroup() as group:
         left = {family: _left(observe, family, of.products) for family in FAMILIES}
-        default = group.create_task(_seen(observe, of.observed, left, of.now))
+        default = group.create_task(_sight_findings(observe, of.observed, left, of.now))
         named = {name: group.create_task(_named(asked.of, name)) for name in sorted(names)}
     told = [
         replace(each, part=f"{each.part} {name}")
@@ -52,14 +52,14 @@ def _left(observe: ObserveSettings, family: Family, products: Sequence[str]) -> 
     return [one for one in products if one not in taken]
 
 
-async def _seen(
+async def _sight_findings(
     observe: ObserveSettings,
     observed: Observed,
     products: Mapping[Family, Sequence[str]],
     now: datetime,
 ) -> Sequence[Finding]:
     seen, traces, errors = await asyncio.gather(
-        sight(observe, observed, products, now),
+        matched_products(observe, observed, products, now),
         _traces(observe.traces.kind, observed.traces),
         tracked(observe.errors, observed.errors, products["errors"], now),
     )
@@ -77,7 +77,7 @@ async def _named(of: Installation, name: str) -> Sequence[Finding]:
     tables = {family: named_of(observe, family).get(name) for family in FAMILIES}
     view = observe.model_copy(update={f: table for f, table in tables.items() if table})
     products = {p for table in tables.values() if table for p in table.products}
-    return await _seen(view, only, dict.fromkeys(FAMILIES, sorted(products)), of.now)
+    return await _sight_findings(view, only, dict.fromkeys(FAMILIES, sorted(products)), of.now)
 
 
 async def _traces(kind: str, traces: Traces | None) -> Finding:
@@ -111,7 +111,7 @@ async def tracked(
     return Finding("errors", bool(found), f"{backend.kind} answers; {words}", warning=not wanted)
 
 
-async def sight(
+async def matched_products(
     settings: ObserveSettings,
     observed: Observed,
     products: Mapping[Family, Sequence[str]],

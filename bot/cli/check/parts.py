@@ -79,7 +79,7 @@ async def examine(
         safe = _masking(settings)
         if offline:
             return [safe(each) for part in PARTS for each in _mended(part, _read(part, of))]
-        time_budget.share_what_is_left(age_s())
+        time_budget.shorten_waits(age_s())
         async with asyncio.TaskGroup() as group:
             slack = group.create_task(check_tokens(settings))
             database = group.create_task(check_database(settings))

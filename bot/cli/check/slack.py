@@ -141,7 +141,7 @@ async def check_alerts(asked: InstallationProbe) -> Sequence[Finding]:
 
 async def alert_findings(settings: Settings, identity: SlackIdentity | None) -> list[Finding]:
     """One finding for the doors and one a rule. Without an identity Slack is not asked."""
-    found = [_doors(settings), *_without_tools(settings)]
+    found = [_alert_routes(settings), *_without_tools(settings)]
     if identity is None or not settings.alerts:
         return found
     async with slack_calls(settings) as api:
@@ -149,7 +149,7 @@ async def alert_findings(settings: Settings, identity: SlackIdentity | None) -> 
         return [*found, *await asyncio.gather(*every)]
 
 
-def _doors(settings: Settings) -> Finding:
+def _alert_routes(settings: Settings) -> Finding:
     secrets = [name for name in _SECRETS if getattr(settings.http, name).get_secret_value()]
     if not settings.alerts:
         if not secrets:

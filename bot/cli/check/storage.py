@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from adapters.errors import AdapterError
 from adapters.fault import Fault, fault_of
 from bot.app import rules
-from bot.app.audit import audit_http, audit_nats, kept_outside, sinks_behind
+from bot.app.audit import audit_http, audit_nats, outside_checkpoints, sinks_behind
 from bot.app.stores import open_stores
 from bot.audit.verify import Summary
 from bot.cli.check import time_budget
@@ -57,7 +57,7 @@ async def check_database(settings: Settings) -> Sequence[Finding]:
         ):
             await _is_there(settings.database.url.get_secret_value())
             database = (await open_stores(settings, stack)).database
-            at = await schema.standing(database)
+            at = await schema.schema_state(database)
             behind = await check_behind(settings, database)
             pooler = await check_pooler(settings.database.url.get_secret_value(), database)
     except TimeoutError:
@@ -208,7 +208,7 @@ async def verified(settings: Settings) -> Summary | None:
     try:
         if await database.schema_head() is None:
             return None
-        witnesses = await asyncio.to_thread(kept_outside, settings)
+        witnesses = await asyncio.to_thread(outside_checkpoints, settings)
         return await verify(StoredTrail(database), keys, witnesses)
     finally:
         await database.close()

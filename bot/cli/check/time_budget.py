@@ -51,7 +51,7 @@ def _age_s() -> float:
         return 0.0
 
 
-def share_what_is_left(age_s: float) -> None:
+def shorten_waits(age_s: float) -> None:
     """Make every wait of this context shorter where the process took `age_s` so far."""
     left_s = WHOLE_S - END_S - age_s
     _SHARE.set(min(1.0, max(LEAST_S, left_s) / PART_S))

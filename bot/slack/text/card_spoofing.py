@@ -100,14 +100,14 @@ def _read(line: str) -> str:
     ascii_only = line.isascii()
     folded = line if ascii_only else unicodedata.normalize("NFKD", line).translate(_ALIKE)
     skimmed = _SHORTCODE.sub(_SIGN, folded.casefold())
-    visible = skimmed if ascii_only else _BEYOND_ASCII.sub(_seen, skimmed)
+    visible = skimmed if ascii_only else _BEYOND_ASCII.sub(_visible, skimmed)
     boxed = _BOXED.sub(_SIGN, _MARKS.sub("", visible))
     plain = _EMPHASIS.sub("", boxed.replace("|", " "))
     spelt = _SPELT.sub(lambda run: run.group().replace(" ", ""), plain)
     return _SPACES.sub(" ", _SIGNS.sub(_SIGN, spelt)).strip(" ")
 
 
-def _seen(found: re.Match[str]) -> str:
+def _visible(found: re.Match[str]) -> str:
     char = found.group()
     if _is_sign(char):
         return _SIGN

@@ -33,7 +33,7 @@ async def _no_cards(_text: str) -> Sequence[str]:
     return ()
 
 
-async def _nobody_told(_ts: MessageTs) -> None: ...
+async def _ignore_part(_ts: MessageTs) -> None: ...
 
 
 class SlackAnswerStream(AnswerStream):
@@ -61,7 +61,7 @@ class SlackAnswerStream(AnswerStream):
         native: NativeAnswer | None = None,
         question: str = "",
         cards: Callable[[str], Awaitable[Sequence[str]]] = _no_cards,
-        stands: Callable[[MessageTs], Awaitable[None]] = _nobody_told,
+        stands: Callable[[MessageTs], Awaitable[None]] = _ignore_part,
         share: Callable[[Sequence[Chart]], Awaitable[None]] | None = None,
     ) -> None:
         self._messages = messages

@@ -112,7 +112,7 @@ def _handler(
             return refused(Denied(422, "not_redacted", why))
         if isinstance(answer, web.StreamResponse):
             return answer
-        return told(answer, operation.status)
+        return json_response(answer, operation.status)
 
     return handle
 
@@ -123,7 +123,7 @@ def _check_path(operation: Operation, request: web.Request) -> None:
             raise Denied(404, "not_found", "There is nothing by this name.")
 
 
-def told(answer: BaseModel, status: int = 200) -> web.Response:
+def json_response(answer: BaseModel, status: int = 200) -> web.Response:
     """JSON response with `Cache-Control: no-store`."""
     return web.Response(
         body=answer.model_dump_json().encode(),
@@ -135,7 +135,7 @@ def told(answer: BaseModel, status: int = 200) -> web.Response:
 
 def refused(denied: Denied) -> web.Response:
     error = Error(error=ErrorDetail(code=denied.code, message=str(denied)))
-    response = told(error, denied.status)
+    response = json_response(error, denied.status)
     if denied.status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
     if denied.status == 413:

@@ -181,7 +181,7 @@ class Deciding:
             "asked_by_name": people.get(asked_by, asked_by),
             "decided_by_name": people.get(decided_by, decided_by),
         }
-        return proposal_told(row).model_copy(update=names)
+        return proposal_model(row).model_copy(update=names)
 
     def operations(self) -> Sequence[Operation]:
         """Under `/api/v1/proposals`."""
@@ -196,7 +196,7 @@ class Deciding:
         )  # fmt: skip
 
 
-def proposal_told(row: Proposal) -> models.Proposal:
+def proposal_model(row: Proposal) -> models.Proposal:
     """What a card shows, and what became of it."""
     return models.Proposal(
         id=row.id,

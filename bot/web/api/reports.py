@@ -16,7 +16,7 @@ from bot.web.api import models
 from bot.web.api.caller_permissions import CallerPermissions
 from bot.web.api.naming import Naming
 from bot.web.api.operations import Call, Operation
-from bot.web.api.spending import budget_told
+from bot.web.api.spending import budget_model
 
 PROVIDERS_PATH: Final = "/api/v1/llm/providers"
 BUDGET_PATH: Final = "/api/v1/budget"
@@ -84,7 +84,7 @@ class Reports:
 
     async def _budget(self, call: Call) -> BaseModel:
         await self.standing.need_admin(call.caller, "budget")
-        return models.Budget.model_validate(await budget_told(await self.budget(), self.naming))
+        return models.Budget.model_validate(await budget_model(await self.budget(), self.naming))
 
     async def _tools(self, call: Call) -> BaseModel:
         await self.standing.need_admin(call.caller, "tools")

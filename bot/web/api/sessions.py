@@ -26,7 +26,7 @@ from bot.web.api.callers import Denied, Rate
 from bot.web.api.chat import wire
 from bot.web.api.chat.opened import opened
 from bot.web.api.folding import messages_of
-from bot.web.api.operations import Call, Header, Operation, told
+from bot.web.api.operations import Call, Header, Operation, json_response
 from bot.web.api.streams import Reader, Streams, last_event_id
 from tools.redactor import Redactor
 
@@ -63,7 +63,7 @@ class Conversations:
         assert isinstance(wanted, models.NewSession)  # noqa: S101 - the operation's body
         await self.standing.need_to_ask(call.caller, wanted.channel)
         owner = call.caller.person
-        return session_told(await self.chats.open(wanted.channel, owner, call.caller.name))
+        return session_model(await self.chats.open(wanted.channel, owner, call.caller.name))
 
     async def all(self, call: Call) -> BaseModel:
         """The caller's own; an admin's list has everybody's."""
@@ -72,11 +72,11 @@ class Conversations:
         everybody = await self.standing.is_admin(call.caller)
         owner = None if everybody else call.caller.person
         rows = await self.chats.newest(owner, page.limit)
-        return models.Sessions(sessions=[session_told(each) for each in rows])
+        return models.Sessions(sessions=[session_model(each) for each in rows])
 
     async def one(self, call: Call) -> BaseModel:
         """One of them, if the caller may see it."""
-        return session_told(await self._session(call))
+        return session_model(await self._session(call))
 
     async def ask(self, call: Call) -> BaseModel | web.StreamResponse:
         """On record and begun before anything is answered; then its events, or its number alone."""
@@ -91,7 +91,7 @@ class Conversations:
         key, accepted = _key(call.request), call.request.headers.get("Accept", "")
         if "application/json" in accepted and "text/event-stream" not in accepted:
             ts = await self.asked(session, caller, wanted.text, key)
-            return told(models.Asked(message_id=ts))
+            return json_response(models.Asked(message_id=ts))
         with self.streams.open.one(caller.key):  # before: a client that must wait has not asked yet
             ts = await self.asked(session, caller, wanted.text, key)
             return await self.streams.serve(call.request, self._reader(call, session), session, ts)
@@ -120,8 +120,8 @@ class Conversations:
             after = page[-1].seq
             chars += sum(len(each.data) for each in page)
         # Thousands of events take longer than the loop may wait.
-        told = await asyncio.to_thread(self._folded, session, found, after)
-        return told.model_copy(update={"goes_on": bool(page)})
+        json_response = await asyncio.to_thread(self._folded, session, found, after)
+        return json_response.model_copy(update={"goes_on": bool(page)})
 
     def _folded(
         self, session: ChatSession, found: Sequence[ChatEvent], last: int
@@ -193,7 +193,7 @@ class Conversations:
         )  # fmt: skip
 
 
-def session_told(session: ChatSession) -> models.Session:
+def session_model(session: ChatSession) -> models.Session:
     """As it goes over the wire."""
     return models.Session(
         id=session.id,

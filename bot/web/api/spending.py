@@ -11,7 +11,7 @@ from bot.ports.ledger import SpentBy
 from bot.web.api.naming import Naming, called
 
 
-async def budget_told(report: BudgetReport, naming: Naming) -> dict[str, JsonValue]:
+async def budget_model(report: BudgetReport, naming: Naming) -> dict[str, JsonValue]:
     """The report as JSON; each row of `by` has a `label`, of a session `thread` and `thread_url` as well.
 
     Raises StorageUnavailable.
@@ -33,14 +33,14 @@ async def labels(report: BudgetReport, naming: Naming) -> Mapping[str, Mapping[s
     places = _places(report.by["session"])
     channels = await naming.channels(places.values())
     return {
-        "user": _told_apart(await naming.people(row.name for row in report.by["user"])),
+        "user": _unique_names(await naming.people(row.name for row in report.by["user"])),
         "channel": _channels(report.by["channel"], channels),
         "session": {session: channels[place] for session, place in places.items()},
         "provider": {},
     }
 
 
-def _told_apart(names: Mapping[str, str]) -> Mapping[str, str]:
+def _unique_names(names: Mapping[str, str]) -> Mapping[str, str]:
     times = Counter(names.values())
     return {user: f"{name} ({user})" if times[name] > 1 else name for user, name in names.items()}
 

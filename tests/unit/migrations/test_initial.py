@@ -24,21 +24,21 @@ MIGRATIONS = Path(__file__).parents[3] / "migrations"
 
 
 async def test_an_empty_database_is_not_current(empty_url: str) -> None:
-    at = await schema.standing_of(empty_url)
+    at = await schema.schema_state_of(empty_url)
     assert at.revision is None
     assert "kortex migrate" in str(at.problem)
 
 
 async def test_an_empty_database_reaches_the_head(empty_url: str) -> None:
     assert await schema.migrate(empty_url) == schema.head()
-    at = await schema.standing_of(empty_url)
+    at = await schema.schema_state_of(empty_url)
     assert (at.revision, at.problem) == (schema.head(), None)
 
 
 async def test_migrating_again_changes_nothing(empty_url: str) -> None:
     await schema.migrate(empty_url)
     await schema.migrate(empty_url)
-    assert (await schema.standing_of(empty_url)).problem is None
+    assert (await schema.schema_state_of(empty_url)).problem is None
 
 
 def _differences(connection: sa.Connection) -> list[object]:

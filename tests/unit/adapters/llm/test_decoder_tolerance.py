@@ -21,7 +21,7 @@ from tests.fakes import aws_frames
 Json = dict[str, Any]
 
 
-def told(decoder: Decoder, *data: bytes) -> list[object]:
+def summary_of(decoder: Decoder, *data: bytes) -> list[object]:
     """Text, calls and the end, as short as can be."""
     chunks = [chunk for piece in data for chunk in decoder.feed(piece)] + decoder.close()
     return [_short(chunk) for chunk in chunks]
@@ -101,7 +101,7 @@ def arguments(text: str) -> Json:
     ],
 )
 def test_messages_api_tolerates_variants(data: bytes, expected: list[object]) -> None:
-    assert told(AnthropicDecoder(), data) == expected
+    assert summary_of(AnthropicDecoder(), data) == expected
 
 
 def chunk(delta: Json | None, finish: str | None = None, **more: Any) -> Json:
@@ -189,7 +189,7 @@ def call(name: str | None, text: str | None, **more: Any) -> Json:
     ],
 )  # fmt: skip
 def test_chat_completions_tolerates_variants(data: bytes, expected: list[object]) -> None:
-    assert told(OpenAIDecoder(), data) == expected
+    assert summary_of(OpenAIDecoder(), data) == expected
 
 
 SAID = {"type": "message", "content": [{"type": "output_text", "text": "hi"}]}
@@ -246,8 +246,8 @@ def test_a_keep_alive_between_any_two_events_changes_nothing(wire: str, keep_ali
     decoder, events, expected = ANSWERS[wire]
     with_them = [piece for event in events for piece in (keep_alive, event)]
 
-    assert told(decoder(), *with_them, keep_alive) == expected
-    assert told(decoder(), b"".join(with_them)) == expected
+    assert summary_of(decoder(), *with_them, keep_alive) == expected
+    assert summary_of(decoder(), b"".join(with_them)) == expected
 
 
 def pieces_of(text: str, cuts: list[int]) -> list[str]:
@@ -283,7 +283,7 @@ def test_calls_are_assembled_from_pieces_in_any_form(
             mark = {key: own.get(str(value), value) for key, value in tail.items()}
             events.append(chunk(call(None, piece, **mark)))
 
-    assert told(OpenAIDecoder(), sse(*events, chunk({}, "tool_calls"), "[DONE]")) == [
+    assert summary_of(OpenAIDecoder(), sse(*events, chunk({}, "tool_calls"), "[DONE]")) == [
         *((name, given_arguments) for name, given_arguments, _ in calls),
         "tool_use",
     ]
@@ -302,7 +302,7 @@ def test_an_entry_without_name_and_arguments_is_not_a_call(
 ) -> None:
     events = (chunk({"content": "Looking."}), chunk(entry), chunk({}, finish), "[DONE]")
 
-    assert told(OpenAIDecoder(), sse(*events)) == expected
+    assert summary_of(OpenAIDecoder(), sse(*events)) == expected
 
 
 ASKED = {"type": "function_call", "call_id": "c", "name": "t", "arguments": "{}"}
@@ -328,7 +328,7 @@ def completed(*output: Json) -> Json:
     ],
 )
 def test_responses_tolerates_variants(data: bytes, expected: list[object]) -> None:
-    assert told(ResponsesDecoder(), data) == expected
+    assert summary_of(ResponsesDecoder(), data) == expected
 
 
 def test_a_bedrock_answer_may_send_usage_before_the_stop_and_padded_events() -> None:
@@ -339,7 +339,7 @@ def test_a_bedrock_answer_may_send_usage_before_the_stop_and_padded_events() -> 
         aws_frames.event("messageStop", {"stopReason": "end_turn"}),
     ]
 
-    assert told(BedrockDecoder(), *frames) == ["hi", "end_turn"]
+    assert summary_of(BedrockDecoder(), *frames) == ["hi", "end_turn"]
 
 
 @pytest.mark.parametrize(
@@ -354,7 +354,7 @@ def test_a_bedrock_answer_may_send_usage_before_the_stop_and_padded_events() -> 
 def test_ollama_tolerates_variants(lines: list[Json], expected: list[object]) -> None:
     data = "\r\n\r\n".join(json.dumps(line) for line in lines).encode()
 
-    assert told(OllamaDecoder(), data) == expected
+    assert summary_of(OllamaDecoder(), data) == expected
 
 
 @pytest.mark.parametrize(
@@ -376,8 +376,8 @@ def test_a_keep_alive_between_two_lines_changes_nothing(
 ) -> None:
     data = keep_alive + b"".join(line + keep_alive for line in lines)
 
-    assert told(make(), data) == ["hi", "end_turn"]
-    assert told(make(), *(bytes([each]) for each in data)) == ["hi", "end_turn"]
+    assert summary_of(make(), data) == ["hi", "end_turn"]
+    assert summary_of(make(), *(bytes([each]) for each in data)) == ["hi", "end_turn"]
 
 
 STOPPED = aws_frames.event("messageStop", {"stopReason": "end_turn"})
@@ -398,7 +398,7 @@ HI = aws_frames.event("contentBlockDelta", {"delta": {"text": "hi"}})
 def test_a_stop_reason_and_a_clean_end_are_a_normal_end(
     make: type[Decoder], pieces: list[bytes]
 ) -> None:
-    assert told(make(), *pieces) == ["hi", "end_turn"]
+    assert summary_of(make(), *pieces) == ["hi", "end_turn"]
 
 
 @pytest.mark.parametrize(
@@ -440,7 +440,7 @@ CALL = [{"index": 0, "id": "a", "function": {"name": "t", "arguments": "{}"}}]
 )
 def test_only_the_first_of_several_choices_is_used(chunks: list[list[Json]]) -> None:
     stream = sse(*({"choices": each} for each in chunks), "[DONE]")
-    assert told(OpenAIDecoder(), stream) == ["hi", "end_turn"]
+    assert summary_of(OpenAIDecoder(), stream) == ["hi", "end_turn"]
 
 
 def test_a_complete_answer_is_its_first_choice() -> None:
@@ -448,4 +448,7 @@ def test_a_complete_answer_is_its_first_choice() -> None:
         {"index": 1, "message": {"content": "no"}, "finish_reason": "length"},
         {"index": 0, "message": {"content": "hi"}, "finish_reason": "stop"},
     ]
-    assert told(OpenAIDecoder(), json.dumps({"choices": choices}).encode()) == ["hi", "end_turn"]
+    assert summary_of(OpenAIDecoder(), json.dumps({"choices": choices}).encode()) == [
+        "hi",
+        "end_turn",
+    ]

@@ -26,7 +26,7 @@ def test_malformed_json_is_repaired(text: bytes, value: object) -> None:
 
 @pytest.mark.parametrize("written", ["NaN", "-Infinity", "1e999", "9" * 5000, "[" * 99 + "]" * 99])
 def test_arguments_that_json_cannot_express_are_refused(written: str) -> None:
-    arguments = arguments_text(wire_json.read_odd(f'{{"a": {written}}}'))
+    arguments = arguments_text(wire_json.read_malformed(f'{{"a": {written}}}'))
     with pytest.raises(ValueError, match="NaN"):
         json.loads(arguments, parse_constant=_refused)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adapters.llm.messages import Message, Role
 from adapters.llm.triage.case import plain
-from bot.domain.channel import DIRECT, channel_of, nobody_decides
+from bot.domain.channel import DIRECT, channel_of, missing_approvers
 from tests.fixtures_triage import (
     MOST_ROUNDS,
     TOOLS,
@@ -293,7 +293,7 @@ FROZEN = (
         (LookupError("not allowed here"), "not allowed here"),
         (LookupError(""), "it was refused without a reason"),
         (LookupError("3 proposals are open here already: p-1, p-2. Wait."), "3 proposals are open here already, p-1, p-2"),
-        (LookupError(nobody_decides(channel_of((), DIRECT))), "no role may confirm in direct messages, an operator must name one in the rule of direct messages"),
+        (LookupError(missing_approvers(channel_of((), DIRECT))), "no role may confirm in direct messages, an operator must name one in the rule of direct messages"),
         (LookupError(FROZEN), "every action is frozen since 2026-04-07 14:12 UTC, by mira ( testing here )"),
     ],
 )  # fmt: skip

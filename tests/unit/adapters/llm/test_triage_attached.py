@@ -29,7 +29,7 @@ ERRORS = [
 ]
 
 
-def told(question: str, ok: bool = True, **result: Any) -> str:
+def report_of(question: str, ok: bool = True, **result: Any) -> str:
     body = {"name": "app.log", "total_lines": 1204, "errors": ERRORS, **result}
     call = ToolCall("file-1", "core__read_attachment", '{"file":1}')
     content = wrap_evidence(1, orjson.dumps(body).decode())
@@ -49,7 +49,7 @@ def told(question: str, ok: bool = True, **result: Any) -> str:
 
 
 def test_error_lines_name_the_file_and_stay_plain_text() -> None:
-    said = told("why is checkout slow?")
+    said = report_of("why is checkout slow?")
 
     assert (
         "The attached file app.log has 1204 lines, with these errors; I did not measure any" in said
@@ -62,20 +62,22 @@ def test_error_lines_name_the_file_and_stay_plain_text() -> None:
 
 
 def test_a_file_with_errors_makes_no_suspect() -> None:
-    assert "suspect" not in told("why is checkout slow?").lower()
+    assert "suspect" not in report_of("why is checkout slow?").lower()
 
 
 def test_a_question_only_about_the_file_is_answered_from_it() -> None:
-    said = told("lorem ipsum")
+    said = report_of("lorem ipsum")
 
     assert said.startswith("The attached file app.log")
     assert "did not understand" not in said
 
 
 def test_a_file_without_errors_is_reported_as_such() -> None:
-    assert "has 1 line, none of them an error line [E1]" in told("why?", total_lines=1, errors=[])
+    assert "has 1 line, none of them an error line [E1]" in report_of(
+        "why?", total_lines=1, errors=[]
+    )
 
 
 def test_an_unreadable_file_is_reported_only_by_its_notice() -> None:
-    assert "[E1]" not in told("why?", ok=False)
-    assert "did not understand" in told("lorem ipsum", ok=False)
+    assert "[E1]" not in report_of("why?", ok=False)
+    assert "did not understand" in report_of("lorem ipsum", ok=False)

@@ -330,12 +330,12 @@ async def test_throttled_request_is_asked_again_twice(busy: int, answered: bool)
     app = web.Application()
     app.router.add_post("/", throttled)
     async with opened(app, lambda c: CloudWatchLogs(cloudwatch_logs(c)), "@log") as logs:
-        assert await told(logs) is answered
+        assert await discovers_checkout(logs) is answered
     assert len(asked) == 3
     assert "content-type;host;x-amz-date;x-amz-target" in asked[0].headers["authorization"]
 
 
-async def told(logs: FieldLogs) -> bool:
+async def discovers_checkout(logs: FieldLogs) -> bool:
     try:
         return list((await logs.discover([], HOUR)).products) == ["checkout"]
     except UpstreamFailed as error:

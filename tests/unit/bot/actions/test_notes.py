@@ -167,7 +167,7 @@ async def carried_out(world: World, place: Place, name: str) -> Proposal:
     return done
 
 
-async def told_at(world: World, place: Place, channel: Channel = HERE) -> list[str]:
+async def notes_at(world: World, place: Place, channel: Channel = HERE) -> list[str]:
     return list(await proposal_notes(world.store, session_at(place), place, channel))
 
 
@@ -175,7 +175,7 @@ async def test_another_channels_dispatch_is_reported_without_its_name_people_or_
     world = World()
     await carried_out(world, SLACK_ELSEWHERE, "secret-merger")
 
-    assert await told_at(world, PLACE, HERE) == [
+    assert await notes_at(world, PLACE, HERE) == [
         "rollback-deploy of checkout was carried out from another channel at 2026-03-01T12:00:20Z; "
         "succeeded. Do not propose it again unless something was deployed since."
     ]
@@ -186,7 +186,7 @@ async def test_another_channels_failed_dispatch_may_be_proposed_again() -> None:
     row = await carried_out(world, SLACK_ELSEWHERE, "secret-merger")
     world.store.rows[row.id] = replace(row, state=ProposalState.FAILED)
 
-    (note,) = await told_at(world, PLACE, HERE)
+    (note,) = await notes_at(world, PLACE, HERE)
 
     assert note.endswith("carried out from another channel at 2026-03-01T12:00:20Z; failed.")
 
@@ -198,7 +198,7 @@ async def test_an_api_channel_of_the_same_name_is_the_same_channel(
     world = World()
     row = await carried_out(world, there, "incident-checkout")
 
-    (note,) = await told_at(world, here)
+    (note,) = await notes_at(world, here)
 
     assert note == (
         f"Proposal {row.id} (rollback-deploy checkout …) in another thread of this channel: confirmed "
@@ -231,7 +231,7 @@ async def test_a_channel_with_another_name_or_none_is_another_channel(
     world = World()
     await carried_out(world, PLACE, there)
 
-    (note,) = await told_at(world, OVER_HTTP, replace(HERE, name=here))
+    (note,) = await notes_at(world, OVER_HTTP, replace(HERE, name=here))
 
     assert "carried out from another channel" in note
 
@@ -255,7 +255,7 @@ async def test_only_products_that_the_channel_may_read_are_reported(
     world = World()
     await carried_out(world, SLACK_ELSEWHERE, "secret-merger")
 
-    assert len(await told_at(world, PLACE, replace(HERE, rule=rule))) == notes
+    assert len(await notes_at(world, PLACE, replace(HERE, rule=rule))) == notes
 
 
 @given(st.text(), st.text())

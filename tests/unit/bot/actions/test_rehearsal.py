@@ -16,7 +16,7 @@ from bot.reports.one_page import one_page
 from bot.slack.views.cards import card
 from bot.web.api import models
 from bot.web.api.chat.wire import proposed
-from bot.web.api.proposals import proposal_told
+from bot.web.api.proposals import proposal_model
 from tests.golden.slack_views import AT, proposal
 
 PREVIEW = '{"rehearsal":"nothing is sent","would_send":{"params":{"version":"v1"}}}'
@@ -39,9 +39,9 @@ SURFACES: dict[str, Callable[[Proposal], str]] = {
         dossier(row), ReportFacts(AT, Summary(0, "", None, 0, 0, 0), None)
     ),
     "the page of an incident": lambda row: "\n".join(one_page(dossier(row))),
-    "the API and the operator's page": lambda row: proposal_told(row).status,
+    "the API and the operator's page": lambda row: proposal_model(row).status,
     "an event of the API": lambda row: proposed(row).data,
-    "the terminal": lambda row: terminal(lambda screen: screen.proposal(proposal_told(row))),
+    "the terminal": lambda row: terminal(lambda screen: screen.proposal(proposal_model(row))),
     "an event in the terminal": lambda row: terminal(
         lambda screen: screen.event(models.ProposalEvent.model_validate_json(proposed(row).data))
     ),
@@ -58,7 +58,7 @@ def test_every_surface_says_that_nothing_was_sent(shown: Callable[[Proposal], st
 
 def test_the_terminal_shows_a_card_without_json() -> None:
     row = proposal(params='{"host":"web-1","count":3}', preview=PREVIEW)
-    shown = terminal(lambda screen: screen.proposal(proposal_told(row)))
+    shown = terminal(lambda screen: screen.proposal(proposal_model(row)))
 
     assert "  arguments: host web-1, count 3\n" in shown
     assert "  may be confirmed by: responder\n" in shown
@@ -67,7 +67,7 @@ def test_the_terminal_shows_a_card_without_json() -> None:
 
 def test_a_number_that_no_float_holds_is_shown_as_it_runs() -> None:
     row = proposal(params='{"count":18446744073709551617}', preview=PREVIEW)
-    shown = terminal(lambda screen: screen.proposal(proposal_told(row)))
+    shown = terminal(lambda screen: screen.proposal(proposal_model(row)))
 
     assert '  arguments: {"count":18446744073709551617}\n' in shown
     assert '{"count":18446744073709551617}' in str(card(row, "responder", AT).blocks)

@@ -58,7 +58,7 @@ def sweep(world: World, *measured: Deviation | None) -> WatchSweep:
     )
 
 
-def looked_after(world: World) -> set[WatchKind]:
+def watched_kinds(world: World) -> set[WatchKind]:
     """What an action is looked after for; an open card's reminder is no action's."""
     return {kind for _, kind in world.watches.rows} - {WatchKind.REMINDER}
 
@@ -128,7 +128,7 @@ async def test_its_time_is_limited_and_an_unknown_end_says_where_to_look(
     ended = world.row(row.id)
     assert ended.state is state
     assert ("with idempotency_key=" in ended.outcome) == (state is S.UNKNOWN)
-    assert looked_after(world) == set()
+    assert watched_kinds(world) == set()
 
 
 async def test_an_unreported_end_is_reported_by_the_next_check() -> None:
@@ -139,7 +139,7 @@ async def test_an_unreported_end_is_reported_by_the_next_check() -> None:
     await sweep(world).run()
 
     assert "succeeded." in world.wall.words()[1]
-    assert looked_after(world) == set()
+    assert watched_kinds(world) == set()
 
 
 async def test_an_undeclared_action_ends_unknown() -> None:
@@ -181,7 +181,7 @@ async def test_a_check_after_success_reports_its_effect(
         f"{after.words}, 10 minutes after rollback-deploy. Before: {before.figure}, {before.words}."
     )
     assert len(world.store.rows) == 1
-    assert looked_after(world) == set()
+    assert watched_kinds(world) == set()
     assert world.memory.kinds().count(AuditKind.DISPATCH_EFFECT) == 1
 
 
@@ -235,7 +235,7 @@ async def test_an_unreadable_metric_is_tried_again_and_then_reported() -> None:
 
     told = "It is unknown whether it helped: no data of p99 of checkout, "
     assert world.wall.words()[-1].startswith(told)
-    assert looked_after(world) == set()
+    assert watched_kinds(world) == set()
 
 
 async def test_a_failure_is_not_checked() -> None:
@@ -244,7 +244,7 @@ async def test_a_failure_is_not_checked() -> None:
 
     await world.carry(row, confirm(row))
 
-    assert looked_after(world) == set()
+    assert watched_kinds(world) == set()
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ async def test_a_dry_run_needs_no_later_check() -> None:
 
     await world.carry(row, confirm(row))
 
-    assert looked_after(world) == set()
+    assert watched_kinds(world) == set()
 
 
 async def test_an_open_card_gets_one_reminder_two_minutes_before_its_expiry() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from adapters.llm.messages import CompleteRequest, ToolSpec
-from bot.chat.attachments import reading_calls, told_with_question, unread
+from bot.chat.attachments import files_note, reading_calls, unread
 from bot.domain.turn_events import Evidence
 from tools.attached import AttachedFile
 
@@ -20,7 +20,7 @@ def numbers(*files: AttachedFile) -> list[str]:
     return [call.arguments for call in reading_calls(files, OFFERED)]
 
 
-def told(*files: AttachedFile, request: CompleteRequest = OFFERED) -> list[str]:
+def unread_notices(*files: AttachedFile, request: CompleteRequest = OFFERED) -> list[str]:
     return list(unread(files, (), request))
 
 
@@ -28,7 +28,7 @@ def test_the_first_five_files_are_read_and_the_others_named() -> None:
     files = [file(number) for number in range(1, 8)]
 
     assert numbers(*files) == [f'{{"file":{number}}}' for number in range(1, 6)]
-    assert [each.split(":")[0] for each in told(*files)] == [
+    assert [each.split(":")[0] for each in unread_notices(*files)] == [
         "I did not read part-6.log", "I did not read part-7.log",
     ]  # fmt: skip
 
@@ -37,7 +37,7 @@ def test_files_over_the_total_size_are_omitted_one_by_one() -> None:
     files = [file(1, MEGABYTE), file(2, MEGABYTE - 10), file(3, 20), file(4, 10)]
 
     assert numbers(*files) == ['{"file":1}', '{"file":2}', '{"file":4}']
-    assert "I did not read part-3.log: I read at most 5 files and 2 MB" in told(*files)[0]
+    assert "I did not read part-3.log: I read at most 5 files and 2 MB" in unread_notices(*files)[0]
 
 
 def test_an_oversized_file_takes_no_room_from_the_others() -> None:
@@ -50,12 +50,12 @@ def test_an_image_is_not_read_as_text() -> None:
     picture = file(1, media="image/png")
 
     assert numbers(picture, file(2)) == ['{"file":2}']
-    assert told(picture) == []
+    assert unread_notices(picture) == []
 
 
 def test_without_the_tool_nothing_is_called_and_a_notice_says_so() -> None:
     assert reading_calls([file(1)], WITHOUT) == ()
-    assert told(file(1), request=WITHOUT) == [
+    assert unread_notices(file(1), request=WITHOUT) == [
         "I did not read part-1.log: this channel has no tool to read files"
     ]
 
@@ -70,7 +70,7 @@ def test_an_unread_file_is_reported_with_its_name_and_reason() -> None:
 
 @pytest.mark.parametrize("files", [[], [file(1), file(2, media="")]])
 def test_the_model_learns_of_attached_files(files: list[AttachedFile]) -> None:
-    said = "".join(told_with_question(files))
+    said = "".join(files_note(files))
 
     assert [f'"{each.name}"' in said for each in files] == [True] * len(files)
     assert ("was not measured" in said) is bool(files)

@@ -331,7 +331,7 @@ def test_a_json_result_reads_back_as_itself(value: object) -> None:
     assert json.loads(wrap_evidence(1, content))["result"] == json.loads(content)
 
 
-def told(events: Sequence[TurnEvent]) -> list[object]:
+def visible_events(events: Sequence[TurnEvent]) -> list[object]:
     """What people can tell apart. Calls of one round end in any order, so they go by number."""
     ended = [
         (e.evidence or 0, e.event.outcome)
@@ -372,7 +372,7 @@ async def test_a_resumed_turn_shows_the_same_and_repeats_no_recorded_step(
     end, talk, replayed = await scripted.run(journal.resumed())
 
     runs = [*map(str, scripted.asked), *scripted.ran]
-    assert (end, told(replayed)) == (expected_end, told(events))
+    assert (end, visible_events(replayed)) == (expected_end, visible_events(events))
     assert (talk.said, talk.evidence) == (expected.said, expected.evidence)
     assert (len(recorded), len(journal.record)) == (tick // 2, 7)
     assert len(runs) == 7 + tick % 2  # only the step that was under way ran a second time
@@ -387,7 +387,7 @@ async def test_a_finished_turn_replays_without_any_call() -> None:
     _, _, replayed = await again.run(journal.resumed())
 
     assert (again.asked, again.ran) == ([], [])
-    assert told(replayed) == told(events)
+    assert visible_events(replayed) == visible_events(events)
 
 
 async def test_a_discarded_round_leaves_only_its_cost() -> None:

@@ -34,7 +34,7 @@ def said(_arguments: Any) -> object:
     return EchoOutput(text="pool gave up after 3417 waits")
 
 
-def gone(_arguments: Any) -> object:
+def deleted_file(_arguments: Any) -> object:
     raise InvalidArguments("it was deleted")
 
 
@@ -65,7 +65,7 @@ async def test_the_file_is_read_before_the_model_and_the_first_look() -> None:
 
 
 async def test_an_unreadable_file_is_reported_and_the_question_continues() -> None:
-    model, _, bench = reading(text("I could not read it."), answer=gone)
+    model, _, bench = reading(text("I could not read it."), answer=deleted_file)
 
     final = await bench.answer(WITH_FILE)
 

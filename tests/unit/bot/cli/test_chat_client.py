@@ -59,7 +59,7 @@ def service(running: Service, monkeypatch: pytest.MonkeyPatch) -> Service:
     return running
 
 
-async def told(service: Service) -> list[models.Event | Lost]:
+async def events_of(service: Service) -> list[models.Event | Lost]:
     client = http_client(base_url=service.url)
     try:
         return [each async for each in ChatClient(client).ask(SESSION, "why?")]
@@ -72,7 +72,7 @@ async def test_an_answer_continues_after_a_lost_connection_without_a_second_ques
 ) -> None:
     service.parts = [(200, TEXT + b"id: 9\nevent: te"), (200, b": still here\n\n"), (200, DONE)]
 
-    found = await told(service)
+    found = await events_of(service)
 
     assert [type(each) for each in found] == [models.TextEvent, Lost, models.DoneEvent]
     assert len({key for key, _ in service.asked}) == 1
@@ -83,21 +83,21 @@ async def test_a_service_that_cannot_store_is_asked_again(service: Service) -> N
     busy = b'{"error": {"code": "unavailable", "message": "The database cannot be used now."}}'
     service.parts = [(503, busy), (200, DONE)]
 
-    assert isinstance((await told(service))[-1], models.DoneEvent)
+    assert isinstance((await events_of(service))[-1], models.DoneEvent)
 
 
 async def test_a_silent_service_times_out(service: Service) -> None:
     service.parts = [(502, b"<html>bad gateway</html>")]
 
     with pytest.raises(AdapterError):
-        await told(service)
+        await events_of(service)
 
 
 async def test_a_refusal_is_shown_in_the_services_words(service: Service) -> None:
     service.parts = [(403, b'{"error": {"code": "forbidden", "message": "You may not ask."}}')]
 
     with pytest.raises(ChatFailed, match="You may not ask") as refused:
-        await told(service)
+        await events_of(service)
 
     assert refused.value.code == "forbidden"
     assert len(service.asked) == 1
@@ -111,7 +111,7 @@ async def test_a_rejected_token_is_explained_to_a_person(
     ]
 
     with pytest.raises(ChatFailed, match=r"the token was rejected.*kortex token create") as refused:
-        await told(service)
+        await events_of(service)
 
     assert refused.value.code == "unauthorized"
 
@@ -132,7 +132,7 @@ async def test_an_unreadable_event_is_an_error_and_not_an_endless_loop(
     service.parts = [(200, body)]
 
     with pytest.raises(BadAnswer):
-        await told(service)
+        await events_of(service)
 
     assert len(service.asked) == 1
 
@@ -144,10 +144,10 @@ async def test_an_endless_event_is_not_waited_for(
     service.parts = [(200, b"data: " + b"x" * 5000)]
 
     with pytest.raises(BadAnswer):
-        await told(service)
+        await events_of(service)
 
 
 async def test_an_unknown_event_of_a_later_version_is_skipped(service: Service) -> None:
     service.parts = [(200, b'id: 1\nevent: picture\ndata: {"x": 1}\n\nretry: 5\n\n' + DONE)]
 
-    assert [type(each) for each in await told(service)] == [models.DoneEvent]
+    assert [type(each) for each in await events_of(service)] == [models.DoneEvent]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from bot.app.backend_selection import Observed
-from bot.cli.check.observe import sight
+from bot.cli.check.observe import matched_products
 from bot.settings.named_backends import FAMILIES, Family
 from bot.settings.observe import ObserveSettings
 from tests.fakes.capabilities import NOW, FakeLogs, FakeMetrics
@@ -29,7 +29,7 @@ def named(*products: str) -> dict[Family, Sequence[str]]:
 
 
 async def test_matched_products_are_counted_and_unmatched_ones_named() -> None:
-    logs, metrics, checkout = await sight(
+    logs, metrics, checkout = await matched_products(
         SETTINGS, observed(), named("checkout", "cart", "nope"), NOW
     )
     assert (logs.ok, logs.detail) == (
@@ -46,7 +46,7 @@ async def test_products_with_the_same_signals_share_a_line() -> None:
         {**{(one, "depth"): FLAT for one in alike}, ("own", "depth"): FLAT, ("own", "size"): FLAT}
     )
 
-    _logs, _metrics, *measured = await sight(
+    _logs, _metrics, *measured = await matched_products(
         SETTINGS, observed(metrics=metrics), named("own", *alike), NOW
     )
 
@@ -57,7 +57,7 @@ async def test_products_with_the_same_signals_share_a_line() -> None:
 
 
 async def test_label_that_matches_nothing_fails() -> None:
-    logs, metrics = await sight(SETTINGS, observed(), named("nope"), NOW)
+    logs, metrics = await matched_products(SETTINGS, observed(), named("nope"), NOW)
     assert (logs.fails, metrics.fails) == (True, True)
     assert logs.detail == (
         "loki answers; 0 of 1 products have logs; none of nope; it has checkout, cart"
@@ -68,22 +68,28 @@ async def test_label_that_matches_nothing_fails() -> None:
 
 
 async def test_empty_backend_without_named_products_is_only_a_warning() -> None:
-    logs, metrics = await sight(SETTINGS, observed(FakeLogs(), FakeMetrics()), named(), NOW)
+    logs, metrics = await matched_products(
+        SETTINGS, observed(FakeLogs(), FakeMetrics()), named(), NOW
+    )
     assert (logs.fails, logs.mark, metrics.mark) == (False, "WARNING", "WARNING")
 
 
 async def test_failing_backend_has_its_reason() -> None:
     broken = FakeMetrics(failure=UpstreamFailed("no org id", 401))
-    _logs, metrics = await sight(SETTINGS, observed(metrics=broken), named("checkout"), NOW)
+    _logs, metrics = await matched_products(
+        SETTINGS, observed(metrics=broken), named("checkout"), NOW
+    )
     assert (metrics.ok, "no org id" in metrics.detail) == (False, True)
 
 
 async def test_slow_backend_is_reported_as_timed_out() -> None:
     silent = FakeMetrics(failure=TimeoutError())
-    _logs, metrics = await sight(SETTINGS, observed(metrics=silent), named("checkout"), NOW)
+    _logs, metrics = await matched_products(
+        SETTINGS, observed(metrics=silent), named("checkout"), NOW
+    )
     assert metrics.detail == "prometheus: no answer within 7 s"
 
 
 async def test_unconfigured_backend_is_not_a_failure() -> None:
-    found = await sight(SETTINGS, observed(None, None), named("checkout"), NOW)
+    found = await matched_products(SETTINGS, observed(None, None), named("checkout"), NOW)
     assert [one.fails for one in found] == [False, False]

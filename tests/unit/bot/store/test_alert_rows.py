@@ -16,7 +16,7 @@ RULE = AlertRule("a", ChannelId("C1"))
 states = st.sampled_from(list(AlertState))
 
 
-def told(minute: int, state: AlertState) -> FiledAlert:
+def filed_alert(minute: int, state: AlertState) -> FiledAlert:
     at = AT + timedelta(minutes=minute)
     return FiledAlert(Alert("s", "g", "a", state, "t", {}, at), RULE, "", "k", "g")
 
@@ -24,7 +24,7 @@ def told(minute: int, state: AlertState) -> FiledAlert:
 def row_after(*reports: tuple[int, AlertState]) -> Any:
     row: Any = None
     for minute, state in reports:
-        values = change(row, told(minute, state))
+        values = change(row, filed_alert(minute, state))
         row = row if values is None else SimpleNamespace(**values)
     return row
 

@@ -61,7 +61,7 @@ async def test_an_expanded_schema_serves_the_previous_version(
     await schema.migrate(empty_url)
     await migrated_by_newer(empty_url, tmp_path, *contracts)
 
-    at = await schema.standing_of(empty_url)
+    at = await schema.schema_state_of(empty_url)
 
     assert at.revision == f"9{len(contracts) - 1}"
     assert at.problem is None
@@ -74,7 +74,7 @@ async def test_a_contracted_schema_is_refused_with_the_version_to_start(
 ) -> None:
     await migrated_by_newer(empty_url, tmp_path, *contracts)
 
-    problem = (await schema.standing_of(empty_url)).problem
+    problem = (await schema.schema_state_of(empty_url)).problem
 
     assert "start the newer version" in str(problem)
     assert "kortex migrate" not in str(problem)
@@ -87,7 +87,7 @@ async def test_foreign_migrations_serve_no_version(empty_url: str) -> None:
     async with writing(database) as connection:
         await connection.execute(sa.text("CREATE TABLE alembic_version (version_num TEXT)"))
         await connection.execute(sa.text("INSERT INTO alembic_version VALUES ('5f2a')"))
-    problem = (await schema.standing(database)).problem
+    problem = (await schema.schema_state(database)).problem
     await database.close()
 
     assert "5f2a" in str(problem)

@@ -28,4 +28,4 @@ async def test_replicas_that_start_together_migrate_once(empty_url: str) -> None
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(schema.migrate(empty_url)) for _ in range(5)]
     assert {task.result() for task in tasks} == {schema.head()}
-    assert (await schema.standing_of(empty_url)).problem is None
+    assert (await schema.schema_state_of(empty_url)).problem is None

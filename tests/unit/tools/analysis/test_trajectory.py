@@ -12,7 +12,7 @@ from tools.signals import Role, Worse
 STEP = 60.0
 
 
-def stands(
+def trajectory_from(
     values: Sequence[float],
     role: Role = "queue",
     unit: str | None = "seconds",
@@ -25,7 +25,7 @@ def stands(
 
 
 def test_a_clear_departure_from_the_first_values_is_reported() -> None:
-    found = stands([1.2, 1.1, 70, 200, 400, 700, 900, 1100])
+    found = trajectory_from([1.2, 1.1, 70, 200, 400, 700, 900, 1100])
 
     assert found is not None
     assert (found.first, found.now, found.limit) == (1.1, 1000, None)
@@ -44,11 +44,11 @@ def test_a_clear_departure_from_the_first_values_is_reported() -> None:
     ids=["steady", "over again", "better", "too few", "none"],
 )
 def test_a_series_without_a_clear_bad_direction_is_not_reported(values: Sequence[float]) -> None:
-    assert stands(values) is None
+    assert trajectory_from(values) is None
 
 
 def test_a_sparse_series_has_no_first_values() -> None:
-    assert stands([1, 1, 70, 200, 400, 700, 900, 1100], step_s=5 * STEP) is None
+    assert trajectory_from([1, 1, 70, 200, 400, 700, 900, 1100], step_s=5 * STEP) is None
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_sparse_series_has_no_first_values() -> None:
 def test_a_limit_counts_without_history(
     role: Role, unit: str, limit: float | None, now: float, over: float | None
 ) -> None:
-    found = stands([now] * 8, role, unit, limit=limit)
+    found = trajectory_from([now] * 8, role, unit, limit=limit)
 
     assert (found.limit if found else None) == over
 
@@ -77,27 +77,30 @@ def test_a_limit_counts_without_history(
     ids=["for long", "with the newest sample"],
 )
 def test_only_the_last_values_are_compared_with_a_limit(values: Sequence[float]) -> None:
-    assert stands(values, "cpu", "percent") is None
+    assert trajectory_from(values, "cpu", "percent") is None
 
 
 def test_a_limit_in_seconds_does_not_apply_without_a_unit() -> None:
-    assert stands([1.1] * 8, "latency", "seconds", limit=0.02) is not None
-    assert stands([1.1] * 8, "latency", None, limit=0.02) is None
+    assert trajectory_from([1.1] * 8, "latency", "seconds", limit=0.02) is not None
+    assert trajectory_from([1.1] * 8, "latency", None, limit=0.02) is None
 
 
 def test_space_that_runs_out_within_hours_is_reported_with_the_time() -> None:
-    found = stands([50e9 - n * 4e9 for n in range(10)], "disk", "bytes", "down")
+    found = trajectory_from([50e9 - n * 4e9 for n in range(10)], "disk", "bytes", "down")
 
     assert found is not None
     assert found.runs_out_s == pytest.approx(210, abs=1)
 
 
 def test_recovered_space_is_not_reported() -> None:
-    assert stands([30e9, 20e9, 3e9, 3e9, 200e9, 200e9, 200e9], "disk", "bytes", "down") is None
+    assert (
+        trajectory_from([30e9, 20e9, 3e9, 3e9, 200e9, 200e9, 200e9], "disk", "bytes", "down")
+        is None
+    )
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=30))
 def test_any_values_are_accepted(values: list[float]) -> None:
-    found = stands(values, limit=1.0)
+    found = trajectory_from(values, limit=1.0)
 
     assert found is None or found.size >= 0

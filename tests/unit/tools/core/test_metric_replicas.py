@@ -28,7 +28,9 @@ def replicas(name: str, value: Value, number: int, label: str) -> list[Mapping[s
     ]
 
 
-async def gone(name: str, value: Value, number: int = 4, label: str = "pod") -> Sequence[object]:
+async def disappearances(
+    name: str, value: Value, number: int = 4, label: str = "pod"
+) -> Sequence[object]:
     found = await sweep(
         SweepMetrics, '{"product": "web"}', metrics=replicas(name, value, number, label)
     )
@@ -42,14 +44,16 @@ def served(ago: int, since: int) -> float:
 
 @pytest.mark.parametrize("since", [25, 190, 700])
 async def test_a_replica_without_requests_is_named_while_the_others_serve(since: int) -> None:
-    idle = await gone("http_requests_total", lambda ago, n: served(ago, since if n == 2 else 0))
+    idle = await disappearances(
+        "http_requests_total", lambda ago, n: served(ago, since if n == 2 else 0)
+    )
 
     assert ("zero", "pod=web-2 (1 of 4)") in idle
 
 
 @pytest.mark.parametrize("since", [25, 190, 700])
 async def test_a_replica_without_samples_is_named(since: int) -> None:
-    silent = await gone(
+    silent = await disappearances(
         "http_requests_total", lambda ago, n: None if n == 1 and ago < since else served(ago, 0)
     )
 
@@ -64,11 +68,11 @@ async def test_a_rollout_of_all_replicas_is_not_reported(at: int) -> None:
         is_there = ago > at if n < 2 else ago <= at + 2 if n < 4 else True
         return served(ago, 0) if is_there else None
 
-    assert await gone("http_requests_total", rolled, number=6) == []
+    assert await disappearances("http_requests_total", rolled, number=6) == []
 
 
 async def test_series_that_are_not_replicas_may_go_quiet() -> None:
-    idle = await gone(
+    idle = await disappearances(
         "http_requests_total", lambda ago, n: served(ago, 300 if n == 2 else 0), label="path"
     )
 
@@ -79,7 +83,7 @@ async def test_a_nightly_scale_down_is_not_reported() -> None:
     def scaled(ago: int, n: int) -> float | None:
         return served(ago, 0) if n < 2 or 200 < ago < 900 else None
 
-    assert await gone("http_requests_total", scaled) == []
+    assert await disappearances("http_requests_total", scaled) == []
 
 
 @pytest.mark.parametrize(
@@ -88,12 +92,12 @@ async def test_a_nightly_scale_down_is_not_reported() -> None:
 async def test_a_target_with_several_instances_is_reported_with_the_number_down(
     down: int, only_at: str
 ) -> None:
-    up = await gone("up", lambda ago, n: float(ago > 40 or n >= down), 12, "instance")
+    up = await disappearances("up", lambda ago, n: float(ago > 40 or n >= down), 12, "instance")
 
     assert up == [("down", only_at)]
 
 
 async def test_a_target_that_is_down_completely_names_no_instance() -> None:
-    up = await gone("up", lambda ago, n: float(ago > 40), 3, "instance")
+    up = await disappearances("up", lambda ago, n: float(ago > 40), 3, "instance")
 
     assert up == [("down", None)]

@@ -27,14 +27,14 @@ class OneFile:
         return FileText(self._text, "text/plain", len(self._text))
 
 
-async def told(text: str, from_line: int | None = None) -> AttachmentOutput:
+async def read_file(text: str, from_line: int | None = None) -> AttachmentOutput:
     caps = Capabilities(FakeClock(), more={ATTACHMENTS.name: OneFile(text)})
     call = call_context(files=(AttachedFile("F1", "app.log"),))
     return await ReadAttachment().execute(AttachmentInput(from_line=from_line), call, caps)
 
 
 async def test_a_small_file_is_returned_completely() -> None:
-    found = await told("a\r\nb\rc\n")
+    found = await read_file("a\r\nb\rc\n")
 
     assert (found.text, found.total_lines, found.truncated) == ("a\nb\nc\n", 3, False)
     assert "asker" in found.said_by
@@ -42,7 +42,7 @@ async def test_a_small_file_is_returned_completely() -> None:
 
 async def test_a_large_file_returns_its_ends_and_how_to_continue() -> None:
     lines = [f"{number:05} all is well" for number in range(5_000)]
-    found = await told("\n".join(lines))
+    found = await read_file("\n".join(lines))
 
     assert found.text is None
     assert found.truncated
@@ -59,7 +59,7 @@ async def test_the_pages_of_a_large_file_cover_it_completely() -> None:
     read: list[str] = []
     at: int | None = 1
     while at is not None:
-        page = await told("\n".join(lines), at)
+        page = await read_file("\n".join(lines), at)
         read += (page.text or "").splitlines()
         at = page.next_line
 
@@ -75,11 +75,11 @@ async def test_an_unknown_file_or_line_is_refused() -> None:
     with pytest.raises(InvalidArguments, match="this question has no files"):
         await ReadAttachment().execute(AttachmentInput(), call_context(), caps)
     with pytest.raises(InvalidArguments, match="the file has 1 lines"):
-        await told("a", 2)
+        await read_file("a", 2)
 
 
 async def test_errors_are_grouped_by_kind_with_their_first_line() -> None:
-    found = await told(
+    found = await read_file(
         "10:00:01 INFO 0 errors so far\n"
         "10:00:02 ERROR pool exhausted after 12 ms\n"
         "10:00:03 ERROR pool exhausted after 15 ms\n"
@@ -123,7 +123,7 @@ async def test_several_files_share_the_size_limit() -> None:
 
 
 async def test_one_endless_line_is_cut() -> None:
-    found = await told("x" * 1_000_000)
+    found = await read_file("x" * 1_000_000)
 
     assert (len(found.head or ""), len(found.tail or "")) == (HEAD_CHARS, TAIL_CHARS)
     assert len(orjson.dumps(found.model_dump(mode="json"))) < 40_000

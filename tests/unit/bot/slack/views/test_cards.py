@@ -15,7 +15,7 @@ from bot.slack.roles.paging import Paged
 from bot.slack.text.blocks import Part
 from bot.slack.text.limits import SECTION_CHARS
 from bot.slack.views.cards import CONFIRM_ACTION, EDIT_ACTION, RAW_ACTION, REJECT_ACTION, card
-from bot.web.api.proposals import proposal_told
+from bot.web.api.proposals import proposal_model
 from tests.golden.slack_views import AT, proposal
 
 LEFT_OPEN = "your deploy system picks the missing values"
@@ -158,7 +158,7 @@ def test_a_dry_run_says_in_every_state_that_nothing_is_sent() -> None:
     assert card(done, "responder", AT).text.startswith("Rehearsed, nothing sent: ")
     assert "rehearsed, nothing sent" in str(card(done, "responder", AT).blocks[-2])
     assert line(done).startswith("✓ Roll back checkout to 1.4.2: rehearsed, nothing sent.")
-    assert proposal_told(done).status == "rehearsed, nothing sent"
+    assert proposal_model(done).status == "rehearsed, nothing sent"
 
 
 def test_a_control_plane_cannot_present_a_dispatch_as_a_dry_run() -> None:

@@ -48,14 +48,16 @@ async def outbox(slack: FakeSlackWeb) -> AsyncIterator[Outbox]:
         yield Outbox(slack, scheduler)
 
 
-async def told(outbox: Outbox, text: str, row: Proposal | Exception | None = OPEN) -> list[str]:
+async def lines_of_cards(
+    outbox: Outbox, text: str, row: Proposal | Exception | None = OPEN
+) -> list[str]:
     return list(await OpenCards(outbox, Stored(row), standing_still, 0.05).lines(text, HERE))
 
 
 async def test_a_named_open_proposal_is_linked_once(outbox: Outbox) -> None:
     link = f"https://team.slack.com/archives/{HERE.channel}/p1763700001000200"
 
-    assert await told(outbox, f"{TEXT} Again: {ID}") == [
+    assert await lines_of_cards(outbox, f"{TEXT} Again: {ID}") == [
         f"Open proposal: {OPEN.action} of {OPEN.product}, <{link}|its card>"
     ]
 
@@ -63,7 +65,7 @@ async def test_a_named_open_proposal_is_linked_once(outbox: Outbox) -> None:
 async def test_an_open_proposal_of_another_thread_is_linked(outbox: Outbox) -> None:
     elsewhere = replace(HERE, thread_ts=MessageTs("1763700009.000900"))
 
-    (line,) = await told(outbox, TEXT, replace(OPEN, place=elsewhere))
+    (line,) = await lines_of_cards(outbox, TEXT, replace(OPEN, place=elsewhere))
 
     assert "its card" in line
 
@@ -92,7 +94,7 @@ async def test_an_open_proposal_of_another_thread_is_linked(outbox: Outbox) -> N
 async def test_a_proposal_that_is_not_open_here_is_not_linked_or_looked_up(
     outbox: Outbox, slack: FakeSlackWeb, row: Proposal | Exception | None
 ) -> None:
-    assert await told(outbox, TEXT, row) == []
+    assert await lines_of_cards(outbox, TEXT, row) == []
     assert slack.begun["chat.getPermalink"] == 0
 
 
@@ -111,14 +113,14 @@ async def test_a_refused_permalink_leaves_the_id(
 ) -> None:
     slack.faults["chat.getPermalink"].append(fault)
 
-    assert await told(outbox, TEXT) == []
+    assert await lines_of_cards(outbox, TEXT) == []
 
 
 async def test_a_slow_permalink_delays_no_answer(outbox: Outbox, slack: FakeSlackWeb) -> None:
     slack.gates["chat.getPermalink"] = asyncio.Event()
 
     async with asyncio.timeout(1):
-        assert await told(outbox, TEXT) == []
+        assert await lines_of_cards(outbox, TEXT) == []
 
 
 @pytest.mark.parametrize(
@@ -129,12 +131,12 @@ async def test_an_address_that_is_not_plain_https_is_not_linked(
 ) -> None:
     monkeypatch.setattr(slack, "_chat_getpermalink", lambda **_: {"permalink": link}, raising=False)
 
-    assert await told(outbox, TEXT) == []
+    assert await lines_of_cards(outbox, TEXT) == []
 
 
 async def test_names_of_an_action_cannot_write_links_or_mentions(outbox: Outbox) -> None:
     hostile = replace(OPEN, action="<!channel> x", product="a|b> <https://evil.example|its card>")
-    (line,) = await told(outbox, TEXT, hostile)
+    (line,) = await lines_of_cards(outbox, TEXT, hostile)
 
     assert line.count("<") == 1
     assert "<!" not in line
@@ -144,4 +146,4 @@ async def test_names_of_an_action_cannot_write_links_or_mentions(outbox: Outbox)
     "text", ["no id", "p_0a0a", f"x{ID}", f"{ID}0", ID.upper(), f"p_{'0b' * 12}"]
 )
 async def test_a_text_without_a_proposal_id_links_nothing(outbox: Outbox, text: str) -> None:
-    assert await told(outbox, text) == []
+    assert await lines_of_cards(outbox, text) == []

@@ -10,7 +10,7 @@ from bot.domain.budget import BudgetLimits
 from bot.domain.ids import MessageTs, Place, UserId, place_of, session_at
 from bot.ports.ledger import SpentBy, Today
 from bot.web.api.naming import Naming
-from bot.web.api.spending import budget_told
+from bot.web.api.spending import budget_model
 
 THREAD = "session:T1:C1:1795438533.034719"
 
@@ -31,15 +31,17 @@ def spent(*names: str) -> list[SpentBy]:
     return [SpentBy(name, 5, 1, 0, 10) for name in names]
 
 
-async def told(**by: list[SpentBy]) -> dict[str, list[dict[str, object]]]:
+async def labelled_rows(**by: list[SpentBy]) -> dict[str, list[dict[str, object]]]:
     today = Today(5, 5, 0, datetime(2026, 11, 23, tzinfo=UTC))
     report = BudgetReport(today, BudgetLimits(), {group: by.get(group, []) for group in GROUPS})
-    found = await budget_told(report, Naming(kept, name_of, link, lambda: 0.0))
+    found = await budget_model(report, Naming(kept, name_of, link, lambda: 0.0))
     return found["by"]  # type: ignore[return-value]
 
 
 async def test_people_have_their_names_or_their_ids_when_unknown() -> None:
-    rows = (await told(user=spent("U1MIRA", "@person/noor", "U9BEN", "@alert", "root")))["user"]
+    rows = (await labelled_rows(user=spent("U1MIRA", "@person/noor", "U9BEN", "@alert", "root")))[
+        "user"
+    ]
 
     assert [(row["name"], row["label"]) for row in rows] == [
         ("U1MIRA", "mira"), ("@person/noor", "noor"), ("U9BEN", "U9BEN"), ("@alert", "an alert"), ("root", "root"),
@@ -47,14 +49,16 @@ async def test_people_have_their_names_or_their_ids_when_unknown() -> None:
 
 
 async def test_two_people_with_one_name_are_distinguished_by_their_ids() -> None:
-    rows = (await told(user=spent("U1MIRA", "@person/mira")))["user"]
+    rows = (await labelled_rows(user=spent("U1MIRA", "@person/mira")))["user"]
 
     assert [row["label"] for row in rows] == ["mira (U1MIRA)", "mira (@person/mira)"]
 
 
 async def test_sessions_are_named_by_channel_time_and_place() -> None:
     rows = (
-        await told(session=spent(THREAD, "session:@api:console:5.1", "session:T1:D0BOB:", "odd"))
+        await labelled_rows(
+            session=spent(THREAD, "session:@api:console:5.1", "session:T1:D0BOB:", "odd")
+        )
     )["session"]
 
     assert [(row["label"], row["thread"], row["thread_url"]) for row in rows] == [
@@ -71,7 +75,7 @@ async def test_sessions_are_named_by_channel_time_and_place() -> None:
 
 async def test_channels_have_their_name_at_the_time_or_their_current_one() -> None:
     names = ("incident-payments", "C1", "@direct")
-    rows = (await told(channel=spent(*names), session=spent(THREAD)))["channel"]
+    rows = (await labelled_rows(channel=spent(*names), session=spent(THREAD)))["channel"]
 
     assert [row["label"] for row in rows] == [
         "#incident-payments", "#incident-checkout", "direct message",

@@ -43,7 +43,7 @@ DENIED = 'Error creating: pods "billing-x" is forbidden: '
 PULL = 'Failed to pull image "registry.example/app:v7": '
 
 
-def told(objects: Sequence[Object], events: Sequence[ClusterEvent] = ()) -> list[Finding]:
+def faults_of(objects: Sequence[Object], events: Sequence[ClusterEvent] = ()) -> list[Finding]:
     found = findings(inventory([node(), *objects], events))
     return [one for one in found if one.impact is not Impact.RISK]
 
@@ -372,7 +372,7 @@ FAULTS: dict[str, tuple[list[Object], list[ClusterEvent], str, str, list[str]]] 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_reported_once_with_object_and_mechanism(fault: str) -> None:
     objects, events, product, mechanism, words = FAULTS[fault]
-    found = told(objects, events)
+    found = faults_of(objects, events)
 
     assert [(one.product, one.mechanism) for one in found] == [(product, mechanism)]
     assert [word for word in words if word not in found[0].reason] == []
@@ -477,7 +477,7 @@ LOOK_ALIKES: dict[str, tuple[list[Object], list[ClusterEvent]]] = {
 def test_a_healthy_look_alike_is_not_a_fault(look_alike: str) -> None:
     objects, events = LOOK_ALIKES[look_alike]
 
-    assert told(objects, events) == []
+    assert faults_of(objects, events) == []
 
 
 @pytest.mark.parametrize(
@@ -509,13 +509,13 @@ def test_a_fault_without_impact_is_a_risk(one: Object, words: str) -> None:
     ],
 )
 def test_an_impact_is_no_surer_than_its_evidence(objects: list[Object], impact: Impact) -> None:
-    assert [one.impact for one in told(objects)] == [impact]
+    assert [one.impact for one in faults_of(objects)] == [impact]
 
 
 def test_pods_with_the_same_failure_are_one_finding() -> None:
     pods = [pod("billing", CRASHED, name=f"billing-{HASH}-{n}") for n in range(7)]
 
-    assert [one.objects for one in told(pods)] == [7]
+    assert [one.objects for one in faults_of(pods)] == [7]
 
 
 def test_a_partly_read_kind_proves_no_absence() -> None:
