@@ -318,11 +318,10 @@ def is_full(moved: Moved) -> bool:
 
 
 def is_figure(point: Point) -> bool:
-    """Whether it is of latency, of failures, or of what fills up by a known measure, as a CPU does."""
+    """Whether it is of latency, of failures, or of what fills up by a known measure."""
     if not isinstance(fact := point.fact, Moved):
         return False
-    is_known = not point.is_weak or (fact.role == "cpu" and not fact.unit)
-    return fact.role in _PATH_ROLES or (fact.role in _FILLING and is_known)
+    return fact.role in _PATH_ROLES or (fact.role in _FILLING and not point.is_weak)
 
 
 def _fullness(moved: Moved) -> float | None:
