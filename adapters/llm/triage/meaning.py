@@ -12,6 +12,7 @@ _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
 _SHAPED: Final = re.compile(r"[?\d_:=/<>@#%{}\[\]`]|[a-z][A-Z]|\w[.-]\w")
 _MOST_WORDS: Final = 8
 _ALIKE: Final = 0.8
+_TYPO: Final = 0.84  # "ghost" is no typo of "host", nor "mailer" of "mail"
 _FEWEST_LETTERS: Final = 4
 # What questions are made of, and what people on call ask about; typos of these count, too.
 _COMMON: Final = """
@@ -57,11 +58,20 @@ def is_understood(text: str) -> bool:
     return any(map(_is_known, words))
 
 
+def is_known_word(text: str) -> bool:
+    """Whether it is a common word, or one with a typo behind its first letter."""
+    alike = [word for word in KNOWN_WORDS if word[0] == text[0]]
+    return _stem(text) in KNOWN_WORDS or bool(difflib.get_close_matches(text, alike, 1, _TYPO))
+
+
 def _is_known(word: str) -> bool:
     plain = word.partition("'")[0]
     if plain in KNOWN_WORDS or len(plain) < _FEWEST_LETTERS:
         return plain in KNOWN_WORDS
-    stem = plain.removesuffix("s").removesuffix("ing").removesuffix("ed")
-    return stem in KNOWN_WORDS or bool(
+    return _stem(plain) in KNOWN_WORDS or bool(
         difflib.get_close_matches(plain[:40], KNOWN_WORDS, 1, _ALIKE)
     )
+
+
+def _stem(word: str) -> str:
+    return word.removesuffix("s").removesuffix("ing").removesuffix("ed")

@@ -5,7 +5,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from adapters.llm.triage.meaning import KNOWN_WORDS
+from adapters.llm.triage.intents import ROLE_WORDS
+from adapters.llm.triage.meaning import KNOWN_WORDS, is_known_word
 
 _WORD: Final = re.compile(r"[\w./:@-]+")
 # Where a product's name would be; the words must differ from ordinary ones.
@@ -15,6 +16,30 @@ _SPOKEN_OF: Final = re.compile(
     r"|(?:changed in|logs of|logs for|wrong with)\s+(?:the\s+)?([a-z][\w-]+)"
     r"|(?:what|how) about\s+(?:the\s+)?(?:new\s+|old\s+)?([a-z][\w-]+)(?:\s+service)?\W*$)"
 )
+_TROUBLE: Final = (
+    r"(?:alert(?:s|ed|ing)|fir(?:es|ed|ing)|pag(?:es|ed|ing)|fail(?:s|ed|ing)|crash(?:es|ed|ing)|down"
+    r"|broken|slow|red|flapping|dead|degraded|unhealthy"
+    r"|(?:has|have|had) (?:many |some )?(?:alerts|errors|problems|issues|timeouts|trouble))\b"
+)
+_NAME: Final = r"(?:our |the )?([a-z][\w-]{2,})"
+# "Why does ghost alert?", "ghost is alerting", "an alert on ghost", "check ghost"
+_COMPLAINED_OF: Final = re.compile(
+    rf"\b(?:why|how come|when|did|does|do|is|are|was|has|would) {_NAME} (?:still |so |now )?"
+    rf"(?:{_TROUBLE}|(?:alert|page|fire|crash|fail)\b)"
+    rf"|^\W*{_NAME} (?:(?:is|was|are|keeps|went) )?(?:still |so |now |again )?{_TROUBLE}"
+    r"|\b(?:alert\w*|alarm\w*|paged?|pages|firing|fired|(?:any|some)thing|going on|up|problems?|issues?|"
+    r"trouble|happen(?:s|ed|ing)|errors?) (?:on|for|from|about|with|by|of|in) "
+    rf"{_NAME}(?: (?:today|now|again|please|since|at|right)\b.*)?\W*$"
+    rf"|^\W*(?:please |can you |could you )?(?:investigate|check|look (?:at|into)) {_NAME}\W*$"
+)
+_NO_PRODUCT_WORDS: Final = """
+    monday tuesday wednesday thursday friday saturday sunday january february march april june july
+    august september october november december weekend general particular detail details total high
+    low further progress common kortex bot none never two three others resolved active target start
+    end copy time key file text line build code result dashboard monitoring team colleagues anywhere
+    nowhere thread channel slack probe probes
+"""
+_NO_PRODUCT: Final = frozenset(_NO_PRODUCT_WORDS.split())
 # `billing-svc`, where a name would be.
 _SHAPED: Final = re.compile(
     r"(?:^\W*|\b(?:is|are|and|of|for|in|on|check|about|with)\s+)([a-z][a-z0-9]*(?:-[a-z0-9]+)+)\b"
@@ -57,6 +82,14 @@ def spoken_of(lowered: str) -> str:
     is_word = mentioned in KNOWN_WORDS and mentioned.removesuffix("s") not in _STORES
     name = found[1] or found[2] or ("" if is_word else mentioned)
     return "" if name in _NOBODY else name
+
+
+def complained_of(lowered: str) -> str:
+    """The name that a complaint is about; no word of the language."""
+    found = _COMPLAINED_OF.search(lowered)
+    name = next(filter(None, found.groups()), "") if found else ""
+    is_word = name in _NOBODY | _ANY_SERVICE | _NO_PRODUCT or re.fullmatch(ROLE_WORDS, name)
+    return "" if not name or is_word or is_known_word(name[:40]) else name
 
 
 def shaped_name(lowered: str) -> str:

@@ -17,6 +17,7 @@ from adapters.llm.triage.intents import (
 )
 from adapters.llm.triage.meaning import KNOWN_WORDS, is_understood
 from adapters.llm.triage.named_in_question import (
+    complained_of,
     known_name,
     product_named,
     service_named,
@@ -217,10 +218,13 @@ def _named_in(
         subject = ""
     elif not subject:
         may_be_shaped = not found or found[0].topic in _LISTED
+        is_cause = not found or found[0].topic == "cause"
         stranger = (
             spoken_of(lowered)
             or (may_be_shaped and shaped_name(lowered))
             or ("" if thought else service_named(lowered) or known_name(lowered, elsewhere))
+            or (is_cause and not thought and complained_of(lowered))
+            or ""
         )
     if not found and is_part_of(stranger, products):
         thought, stranger = stranger, ""  # "is the db slow?" asks about the databases

@@ -103,6 +103,19 @@ async def test_an_unknown_name_stops_no_investigation_and_is_reported_first(ques
         "what is wrong with orders?",
         "why is orders failing?",
         "is something wrong with orders?",
+        "Why does orders alert?",
+        "why did orders page me?",
+        "why is orders red?",
+        "why do we get alerts for orders?",
+        "is orders alerting?",
+        "orders is alerting",
+        "orders down",
+        "orders has errors",
+        "alert on orders",
+        "what about orders?",
+        "what is going on with orders",
+        "what's up with orders today?",
+        "please check orders",
     ],
 )
 async def test_own_products_are_not_an_all_clear_for_an_unknown_one(question: str) -> None:
@@ -119,6 +132,34 @@ async def test_own_products_are_not_an_all_clear_for_an_unknown_one(question: st
 async def test_a_name_for_the_whole_system_leaves_no_product_out(question: str) -> None:
     found = await investigate(world([], []), question)
 
+    assert "No data for" not in found.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "why does it alert?",
+        "why did you page me?",
+        "why did this alert fire?",
+        "why does everything fail?",
+        "why are customers seeing errors?",
+        "why do we get alerts for latancy?",
+        "alert on high latency",
+        "p99 is slow",
+        "the website is broken",
+        "what happened on monday?",
+        "any problems in general?",
+        "@kortex is everything down?",
+        "kortex is slow today",
+        "check again please",
+        "something is slow",
+        "nothing works",
+    ],
+)
+async def test_a_complaint_without_a_name_covers_all_own_products(question: str) -> None:
+    found = await investigate(world([], []), question)
+
+    assert "is not one of" not in found.text
     assert "No data for" not in found.text
 
 
