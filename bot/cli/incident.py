@@ -81,7 +81,7 @@ async def report(settings: Settings, session: str | None, output: str, post: boo
     """
     async with AsyncExitStack() as stack:
         stores = await open_stores(settings, stack)
-        dossier = await _dossier(stores, session)
+        dossier = await _dossier(stores, session, in_chat=post)
         beside = await _other_sessions(stores, dossier, session)
         redactor = open_redactor(settings)
         if post and (why := _why_not_posted(settings, dossier)):
@@ -118,9 +118,10 @@ def _why_not_posted(settings: Settings, dossier: Dossier) -> str:
     return ""
 
 
-async def _dossier(stores: Stores, wanted: str | None) -> Dossier:
+async def _dossier(stores: Stores, wanted: str | None, *, in_chat: bool) -> Dossier:
     dossiers = Dossiers(stores.database)
-    found = await dossiers.incident(wanted)
+    found = await dossiers.incident(wanted, besides=(API, HEADLESS)) if in_chat else None
+    found = found or await dossiers.incident(wanted)
     if found is None and wanted is not None:
         found = await find_session(stores.database, wanted)
     dossier = await dossiers.read(found) if found else None

@@ -11,7 +11,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from adapters.llm.messages import Message, Role
 from bot.domain.audit import TrailEntry
 from bot.domain.dossier import Dossier, DossierCost, DossierTurn
-from bot.domain.ids import API, ChannelId, MessageTs, Place, ProposalId, SessionId, session_at
+from bot.domain.ids import (
+    API,
+    ChannelId,
+    MessageTs,
+    Place,
+    ProposalId,
+    SessionId,
+    TeamId,
+    session_at,
+)
 from bot.domain.proposal import Proposal
 from bot.ports.records import RecentThreads
 from bot.store.audit_reading import PAGE_ROWS, StoredTrail
@@ -83,12 +92,16 @@ class Dossiers:
             return None
         return session_at(Place(API, ChannelId(found.channel), MessageTs(found.thread)))
 
-    async def incident(self, name: str | None) -> SessionId | None:
+    async def incident(
+        self, name: str | None, *, besides: Sequence[TeamId] = ()
+    ) -> SessionId | None:
         """The newest incident, of that name or of any; None where there is no session.
 
         Of the last day's sessions one with a proposal comes first, then one that states a cause.
+        None of the teams `besides`.
         """
         named = sa.true() if name is None else sessions.c.name == name
+        named &= sessions.c.team.not_in(besides)
         rank = sa.case((_PROPOSED, 0), (_STATES_CAUSE, 1), else_=2)
 
         async def work(connection: AsyncConnection) -> str | None:

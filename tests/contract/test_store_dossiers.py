@@ -1,9 +1,14 @@
 """Which sessions there are beside one, on SQLite and on PostgreSQL."""
 
+from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from bot.actions.propose import created
+from bot.cli.headless import TEAM as HEADLESS
 from bot.domain.ids import (
+    API,
     ChannelId,
     MessageTs,
     Person,
@@ -89,3 +94,17 @@ async def test_the_newest_incident_is_one_with_a_proposal_and_not_the_newest_cha
     assert await dossiers.incident(None) == session_at(at("3.1"))
     assert await dossiers.incident("incident-C1") == session_at(at("3.1"))
     assert await dossiers.incident("nothing") is None
+
+
+@pytest.mark.parametrize("team", [API, HEADLESS])
+async def test_a_session_without_a_thread_is_no_incident_to_post_in(
+    database: Database, team: str
+) -> None:
+    dossiers, newest = Dossiers(database), replace(at("5.1"), team=TeamId(team))
+    await asked(database, newest)
+    alone = await dossiers.incident("incident-C1", besides=[API, HEADLESS])
+    await asked(database, at("2.1"), 2)
+
+    assert alone is None
+    assert await dossiers.incident("incident-C1", besides=[API, HEADLESS]) == session_at(at("2.1"))
+    assert await dossiers.incident("incident-C1") == session_at(newest)
