@@ -102,9 +102,9 @@ class FindMetrics:
 
     def summarise(self, output: FindOutput, arguments: FindInput) -> str:
         roles = list(dict.fromkeys(one.role for one in output.found))
-        return (
-            f"{len(output.found)} metrics of {arguments.product}: {', '.join(roles[:6]) or 'none'}"
-        )
+        noun = "metric" if len(output.found) == 1 else "metrics"
+        known = ", ".join(roles[:6]) or "none"
+        return f"{len(output.found)} {noun} of {arguments.product}: {known}"
 
 
 def _ordered(found: Discovered, call: CallContext) -> Sequence[Signal]:

@@ -53,7 +53,7 @@ def answer_to(case: Case, judgement: Judgement) -> str:
     meant = _meant(thought, case.products)
     if meant is None:
         return f'I cannot check "{plain(thought)}": I have no data with that name.'
-    if meant.kinds.startswith("deploy") and (unread := _no_deploys(case)):
+    if guesses_deploy(case) and (unread := _no_deploys(case)):
         return unread
     found = [
         (one, point)
@@ -74,6 +74,11 @@ def answer_to(case: Case, judgement: Judgement) -> str:
     return (
         f'"{plain(thought)}" may play a part: {told(point, case.now)}. It is not the main suspect.'
     )
+
+
+def guesses_deploy(case: Case) -> bool:
+    meant = _meant(case.asked.thought, case.products)
+    return meant is not None and meant.kinds.startswith("deploy")
 
 
 def _no_deploys(case: Case) -> str:

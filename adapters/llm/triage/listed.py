@@ -10,6 +10,7 @@ from adapters.llm.triage.case import Case, SeenResult, instant, plain, text_of
 from adapters.llm.triage.cluster_findings import in_full
 from adapters.llm.triage.deploy_facts import DEPLOYS, DeployFact, deploys, unread_deploys
 from adapters.llm.triage.evidence import CLUSTER, GET_LOGS
+from adapters.llm.triage.hypothesis import guesses_deploy
 from adapters.llm.triage.order import refusal
 from adapters.llm.triage.period import period
 from adapters.llm.triage.spelling import spelled_out
@@ -171,7 +172,8 @@ def last_deploy(case: Case) -> Iterator[str]:
     if read is None:
         return
     if NO_SOURCE in read.texts("notes"):
-        yield f"deploys: no deploy source is connected [{read.mark}]"
+        if not guesses_deploy(case):  # else the answer begins with it
+            yield f"deploys: no deploy source is connected [{read.mark}]"
         return
     if not found:
         known = " that are known" if unread_deploys(read) else ""

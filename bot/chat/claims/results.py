@@ -22,6 +22,7 @@ from tools.analysis.comparable import least_age_s
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _MOST_SALIENT = 40
 _LONG_NAME = 20  # characters
+_OF_LINES = ("message", "line", "example")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -59,6 +60,14 @@ class Result:
     @cached_property
     def fields(self) -> Mapping[str, JsonValue]:
         return self.value if isinstance(self.value, dict) else {}
+
+    @cached_property
+    def log_lines(self) -> frozenset[str]:
+        """Its log lines and examples of them, each whole."""
+        lists = [self.fields.get(key) for key in ("lines", "changes")]
+        rows = [row for each in lists if isinstance(each, list) for row in each]
+        told = [row.get(key) for row in rows if isinstance(row, dict) for key in _OF_LINES]
+        return frozenset(each for each in told if isinstance(each, str))
 
     @cached_property
     def whole(self) -> Whole:

@@ -42,7 +42,11 @@ _COMMAND = re.compile(
     r"^\s*(?:\$|#|kubectl|helm|curl|psql|git|docker|kortex|/kortex|make|SELECT)\b|^\s*[$#] ",
     re.IGNORECASE,
 )
-# A log line in code or in quotation marks; one word alone is a name.
+# What stands before a log line of one word.
+_QUOTES_LINE = re.compile(
+    r"\b(?:such as|like|says?|logs?|logged|writes?|wrote|lines?|errors?) ?:? ?$"
+)
+# A log line in code or in quotation marks; one word alone is a name, unless it is a whole line.
 _QUOTED = re.compile(r"[\"“]([^\"“”\n]{1,1000})[\"”]|`([^`\n]{1,1000})`")
 _MOST_SHOWN = 3
 _SENTENCE_CHARS = 3_000
@@ -164,8 +168,11 @@ def _refutation(sentence: Sentence, good: Sequence[Result], known: Context) -> s
 def _without_quotes(words: str, cited: Sequence[Result]) -> str:
     def kept(match: re.Match[str]) -> str:
         said = match[1] or match[2]
-        is_quoted = " " in said and any(has_quote(said, one) for one in cited)
-        return " " if is_quoted else match[0]
+        is_line = " " in said or (
+            _QUOTES_LINE.search(words, 0, match.start()) is not None
+            and any(said in one.log_lines for one in cited)
+        )
+        return " " if is_line and any(has_quote(said, one) for one in cited) else match[0]
 
     return _QUOTED.sub(kept, words)
 

@@ -95,11 +95,14 @@ async def test_a_product_without_any_data_is_not_reported_as_without_failure() -
     assert stated["verdict"] == "unknown"
 
 
-async def test_a_missing_deploy_source_is_not_reported_as_no_deploys() -> None:
+@pytest.mark.parametrize("question", ["is checkout ok?", "was it a deploy?", "is it the rollout?"])
+async def test_a_missing_deploy_source_is_reported_once_and_not_as_no_deploys(
+    question: str,
+) -> None:
     none = {"deploys": [], "total_matches": 0, "notes": [NO_SOURCE]}
-    found = await investigate(world(around={"get_recent_deploys": none}), "is checkout ok?")
+    found = await investigate(world(around={"get_recent_deploys": none}), question)
 
-    assert "no deploy source is connected" in found.text
+    assert found.text.count("no deploy source is connected") == 1
     assert "no deploys in that time" not in found.text
 
 

@@ -36,7 +36,7 @@ async def test_metrics_of_a_product_are_listed() -> None:
         "name": "queue_depth", "role": "other", "reading": "gauge", "labels": "service",
         "samples_every_s": 60.0,
     }  # fmt: skip
-    assert outcome.summary == "1 metrics of checkout: other"
+    assert outcome.summary == "1 metric of checkout: other"
 
 
 async def test_star_means_the_products_of_the_channel() -> None:

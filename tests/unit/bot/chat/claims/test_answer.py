@@ -255,3 +255,42 @@ def test_a_quoted_log_line_is_not_a_statement_of_the_answer(
     _, claims = checked(f"{said[change]} {in_code(line)} [E1]", [seen], {}, "why?")
 
     assert [claim.note for claim in claims if claim.note] == []
+
+
+ONE_WORD = replace(
+    _evidence(
+        '{"changes": [{"product": "payments", "level": "error", "change": "new", "before": 0,'
+        ' "after": 121, "expected": 0.0, "example": "declined"}]}'
+    ),
+    tool="core__error_patterns",
+)
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        '121 new error lines of payments, such as "declined" [E1]',
+        "121 new error lines of payments, such as `declined` [E1]",
+        'payments logs "declined" [E1]',
+    ],
+)
+def test_a_quoted_line_of_one_word_is_no_statement_of_the_answer(quoted: str) -> None:
+    _, claims = checked(quoted, [ONE_WORD], {}, "why?")
+
+    assert [claim.note for claim in claims if claim.note] == []
+    assert claims
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "errors of payments declined [E1]",
+        'errors of payments "declined" since then [E1]',
+        'errors of payments have "declined" [E1]',
+        '121 new error lines of payments, such as "dropped" [E1]',
+    ],
+)
+def test_a_word_that_is_also_a_line_is_still_checked(said: str) -> None:
+    _, claims = checked(said, [ONE_WORD], {}, "why?")
+
+    assert [claim.state for claim in claims] == [ClaimState.CONTRADICTED]
