@@ -71,6 +71,13 @@ def whole_of(final: TurnFinished) -> str:
     return "\n\n".join([final.text, *([f"Statements: {', '.join(told)}."] if told else [])])
 
 
+def growing_screen(text: str, provider: str) -> Screen:
+    """Of the text that a provider has written so far; later ones and the last begin with it."""
+    if provider and provider in _NO_MODEL:
+        return Screen(text)
+    return phone_screen(text, is_final=False)
+
+
 def phone_screen(text: str, *, is_final: bool = True) -> Screen:
     """The screen of that text. While it grows (`is_final` false), later screens begin with it."""
     if not is_final and _BEGINNING.match(text, text.rfind("\n") + 1):

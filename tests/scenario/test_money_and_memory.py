@@ -50,7 +50,7 @@ async def test_a_spent_daily_budget_falls_back_to_triage_and_the_thread_says_why
     async with stage([Round(text=("never",))], more) as running:
         answer = await running.answered("@kortex why is checkout slow?")
 
-    assert "of today's budget ($0.0010) $0.0000 is spent; it is full again at 00:00 UTC" in answer
+    assert "$0.0000 of today's budget ($0.0010) is spent" in answer
     assert "no model was used" in answer
     assert running.models.requests == []
 

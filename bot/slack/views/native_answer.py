@@ -16,7 +16,7 @@ from functools import lru_cache
 import structlog
 
 from bot.domain.ids import MessageTs, Person
-from bot.domain.phone_screen import phone_screen
+from bot.domain.phone_screen import growing_screen, phone_screen
 from bot.ports.failures import MessageGone, SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import RateLimited
 from bot.slack.delivery.outbox import answer_mark
@@ -104,7 +104,7 @@ def screens_of(view: AnswerView) -> str:
     """What a phone shows of each part of the text: sent words stay, and none comes too many."""
     *before, last = [clean(part).strip("\n") for part in view.parts] or [""]
     told = [phone_screen(part).text for part in before]
-    return "\n\n".join([*told, phone_screen(last, is_final=False).text])
+    return "\n\n".join([*told, growing_screen(last, view.provider).text])
 
 
 def title_chunk(title: str) -> Block:

@@ -14,7 +14,7 @@ from bot.domain.charted import chart_for
 from bot.domain.claims import ClaimState
 from bot.domain.findings import LOOKS_AT_NOTHING
 from bot.domain.ids import TurnId
-from bot.domain.phone_screen import Screen, phone_screen, screen_of, whole_of
+from bot.domain.phone_screen import Screen, growing_screen, screen_of, whole_of
 from bot.domain.turn_events import (
     Notice,
     ProposalRaised,
@@ -64,6 +64,7 @@ class AnswerView:
     notices: list[str] = field(default_factory=list)
     finished: TurnFinished | None = None
     round_start: int = 0
+    provider: str = ""  # of the round under way
     show_cost: bool = True
     waiting: str = ""  # for what
     question: str = ""  # as long as there is nothing else to be notified of
@@ -75,6 +76,7 @@ class AnswerView:
             case TextDelta():
                 self._say(event.text)
             case RoundStarted():
+                self.provider = event.provider
                 return self._next_round()
             case RoundReplaced():
                 del self.pieces[self.round_start :]
@@ -168,9 +170,9 @@ def _bodies(text: str, links: LinkPolicy) -> list[str]:
 
 
 def _live(view: AnswerView, links: LinkPolicy) -> tuple[Part, ...]:
-    screen = phone_screen(hold_back(view.text), is_final=False)
+    screen = growing_screen(hold_back(view.text), view.provider)
     if screen.more:
-        screen = phone_screen(hold_back(view.parts[-1]), is_final=False)
+        screen = growing_screen(hold_back(view.parts[-1]), view.provider)
     last = next(iter(_bodies(screen.text, links)), "")
     chips = list(view.chips.values())
     waits = (WRITING if screen.more else "") if last else view.waiting or PLACEHOLDER

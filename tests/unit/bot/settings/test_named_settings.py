@@ -46,7 +46,7 @@ def _known(path: tuple[str, ...]) -> bool:
     """Where the operator chooses a name, any name will do."""
     return any(
         len(key) == len(path)
-        and all(have in (NAME, said) for have, said in zip(key, path, strict=True))
+        and all(said == "*" or have in (NAME, said) for have, said in zip(key, path, strict=True))
         for key in KEYS
     )
 
