@@ -37,6 +37,9 @@ _OWN: Final = (
     "No one asked me a question",
     "Draft from the records",
 )
+_NONE_OPEN: Final = (
+    "no proposal and no question waits in my records; whether the incident is over, I did not check"
+)
 _OWN_NAME: Final = "kortex"  # as the lines of the bot begin
 _HANDLED: Final = frozenset({ProposalState.SUCCEEDED, ProposalState.FAILED, ProposalState.UNKNOWN})
 
@@ -83,7 +86,7 @@ def thread_digest(part: ChannelPart, asked_by: str) -> str:
             "\n**Known so far** (from earlier answers; nothing was checked again)",
             *(_known(part) or ["- no question has been answered here yet"]),
             "\n**What is open**",
-            *(_open(part, asked_by) or ["- nothing in my records"]),
+            *(_open(part, asked_by) or [f"- {_NONE_OPEN}"]),
             "\n**Who said and did what**",
             *(_cut([line for _, line in events]) or ["- no messages"]),
         )

@@ -13,6 +13,9 @@ _TABLE_RULE: Final = re.compile(r"(?=[^\n]*\|)[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ 
 HEADING: Final = re.compile(r"[ ]{0,3}#{1,6}[ \t]+(?=\S)")
 ITEM: Final = re.compile(r"[ \t]{0,40}(?:[-*+•]|\d{1,3}[.)]|>)[ \t]+(?=\S)")
 CODE_MARK: Final = "⚠ "
+_CODE_OR_BOLD: Final = re.compile(
+    r"(```.*?(?:```|\Z)|`[^`\n]*`)|\*\*(?=\S)((?:`[^`\n]*`|[^`\n])+?)(?<=\S)\*\*(?!\*)", re.DOTALL
+)
 
 
 class Kind(Enum):
@@ -56,6 +59,11 @@ def blocks(text: str) -> Iterator[Block]:
         last_start, last = lines[end - 1]
         yield Block(kind, start, last_start + len(last.rstrip("\n")), is_open)
         at = end
+
+
+def without_bold(text: str) -> str:
+    """The text without the `**` of bold words, for a reader that shows signs as they are."""
+    return _CODE_OR_BOLD.sub(lambda found: found[1] or found[2], text)
 
 
 def rows_of(text: str, block: Block) -> list[tuple[str, ...]]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import structlog
 
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
+from bot.domain.markdown_blocks import without_bold
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.delivery.outbox import Outbox, note_mark
 from bot.slack.roles.directory import SlackRoleDirectory
@@ -26,7 +27,7 @@ class AdminMessages:
 
     async def tell(self, text: str) -> int:
         reached = 0
-        part = Part(text, (markdown(text),))
+        part = Part(without_bold(text), (markdown(text),))
         for user in await self._roles.members(self._admin_roles):
             # chat.postMessage takes a person's id for the direct message with them.
             place = Place(self._team, ChannelId(user), MessageTs(""))

@@ -14,6 +14,7 @@ from bot.domain.charted import chart_for
 from bot.domain.claims import ClaimState
 from bot.domain.findings import LOOKS_AT_NOTHING
 from bot.domain.ids import TurnId
+from bot.domain.markdown_blocks import without_bold
 from bot.domain.phone_screen import Screen, growing_screen, screen_of, whole_of
 from bot.domain.turn_events import (
     Notice,
@@ -140,7 +141,7 @@ def render(view: AnswerView, links: LinkPolicy = NO_LINKS) -> tuple[Part, ...]:
     shown = [markdown(last)] if last else []
     chart = chart_for(final)
     drawn = [block] if chart and (block := chart_block(chart)) else []
-    told = (last if earlier else notified(last)) if last else closed.headline
+    told = (without_bold(last) if earlier else notified(last)) if last else closed.headline
     if last and closed.failure:
         told = f"{closed.failure}\n{told}"
     return (
@@ -151,7 +152,7 @@ def render(view: AnswerView, links: LinkPolicy = NO_LINKS) -> tuple[Part, ...]:
 
 def full_part(body: str, index: int) -> Part:
     """A message that is full. The first one is what people are notified of."""
-    return Part(body if index else notified(body), (markdown(body),))
+    return Part(without_bold(body) if index else notified(body), (markdown(body),))
 
 
 def _final_screen(streamed: str, final: TurnFinished) -> Screen:
@@ -354,7 +355,8 @@ _NO_PROSE: Final = ("```", "~~~", "|")
 
 
 def notified(body: str) -> str:
-    """The same text with its first sentence plain and on a line of its own. `body` is safe."""
+    """The same text, not bold, with its first sentence on a line of its own. `body` is safe."""
+    body = without_bold(body)
     text = body.lstrip()
     if text.startswith(_NO_PROSE):
         return body

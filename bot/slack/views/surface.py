@@ -9,6 +9,7 @@ import structlog
 
 from bot.domain.chart import Chart
 from bot.domain.ids import MessageTs, Place, TurnId, UserId
+from bot.domain.markdown_blocks import without_bold
 from bot.domain.proposal import Proposal, deciders
 from bot.domain.session import Ask
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
@@ -285,7 +286,9 @@ class SlackSurface(ChatSurface):
 
     def _parts(self, text: str) -> list[Part]:
         bodies = [piece.safe for piece in split(text.strip("\n"), self._links)]
-        return [Part(body, (markdown(body),)) for body in bodies if body.strip()] or [Part("…", ())]
+        return [Part(without_bold(b), (markdown(b),)) for b in bodies if b.strip()] or [
+            Part("…", ())
+        ]
 
     def _messages(self, ask: Ask, *, complete: bool) -> AnswerMessages:
         return AnswerMessages(

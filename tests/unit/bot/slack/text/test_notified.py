@@ -36,6 +36,22 @@ def test_a_text_without_a_first_sentence_is_unchanged(body: str) -> None:
     assert notified(body) == body
 
 
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ("It is slow.\n- **cart**: p99 rose", "It is slow.\n- cart: p99 rose"),
+        ("**It is `a**b`.** Look.", "It is `a**b`.\nLook."),
+        ("**It is slow**", "It is slow"),
+        ("It is slow.\n**one\ntwo**", "It is slow.\n**one\ntwo**"),
+        ("It is slow.\n```\n**x**\n```", "It is slow.\n```\n**x**\n```"),
+        ("It is slow.\n2 ** 3 ** 4", "It is slow.\n2 ** 3 ** 4"),
+        ("| **a** | b |\n|--|--|", "| a | b |\n|--|--|"),
+    ],
+)
+def test_bold_words_are_plain_and_code_is_unchanged(body: str, shown: str) -> None:
+    assert notified(body) == shown
+
+
 WORDS = st.sampled_from(
     ["evil", ".example", "**", " ", "[E1]", " [E1]", ". ", "\n", "<!channel>", "`", "x", "~~", "@here", "://", "# ", "- "]
 )  # fmt: skip
