@@ -174,7 +174,8 @@ def _said(name: str, start: datetime, end: datetime, now: datetime, *, known: bo
         return "times are in UTC"
     day = "" if start.date() == now.date() else f"{start:%Y-%m-%d} "
     to = "" if start.date() == end.date() else f"{end:%Y-%m-%d} "
-    return f"times are in {name}: {day}{start:%H:%M} to {to}{end:%H:%M} UTC"
+    range_utc = f"{day}{start:%H:%M} to {to}{end:%H:%M} UTC"
+    return f"your times are in {name}, so this covers {range_utc}"
 
 
 def _day(text: str, date: str, here: datetime) -> datetime | None:

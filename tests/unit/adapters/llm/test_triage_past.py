@@ -1,5 +1,7 @@
 """A time that is over, or cut to what can be looked at: the first sentence says which it is."""
 
+import re
+
 import pytest
 
 from adapters.llm.local_time import in_zone
@@ -122,5 +124,27 @@ async def test_an_assumed_time_gets_no_mark(question: str) -> None:
     asked = f"is checkout slow {question}?"
     found = await investigate(world(), asked, told=told)
 
-    assert "Assumed: times are in Europe/Berlin:" in found.text
+    assert "Assumed: your times are in Europe/Berlin, so this covers " in found.text
     assert found.marks == ()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "why is checkout slow since 16:00?",
+        "what happened at 16:10?",
+        "when was checkout deployed since 16:00?",
+        "show the logs of checkout between 16:00 and 16:20",
+        "was checkout ok at 16:10 today?",
+    ],
+)
+async def test_all_times_of_an_answer_are_in_utc(question: str) -> None:
+    slow = moved("checkout", "latency", "2026-04-07T14:10:00Z")
+    told = f"Now\n- {in_zone('Europe/Berlin')}"
+    row = deploy("checkout", "2026-04-07T14:09:00Z")
+    found = await investigate(world([slow], [row]), question, told=told)
+
+    clocks = re.findall(r"\b(\d\d):\d\d\b", found.text)
+    assert "UTC" in found.text
+    assert clocks
+    assert set(clocks) <= {"13", "14"}

@@ -44,7 +44,7 @@ def test_times_are_read_in_the_askers_zone(text: str, zone: str, start: str, end
 @pytest.mark.parametrize(
     ("zone", "words"),
     [
-        ("Europe/Berlin", "times are in Europe/Berlin: 11:30 to 11:40 UTC"),
+        ("Europe/Berlin", "your times are in Europe/Berlin, so this covers 11:30 to 11:40 UTC"),
         ("UTC", "times are in UTC"),
         ("", "times are in UTC, as your time zone is not known"),
         ("Nowhere/Land", "times are in UTC"),
