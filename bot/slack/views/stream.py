@@ -97,6 +97,8 @@ class SlackAnswerStream(AnswerStream):
             self._slot.changed(first=self._is_first_text(event))
 
     async def finish(self, final: TurnFinished, on_part: OnPart = no_part) -> None:
+        if self._has_ended:  # an earlier try failed, and closed its place in the queue
+            self._slot = self._scheduler.open()
         try:
             # Before the view is final: an edit under way would show it without them.
             self._view.open_cards = tuple(await self._cards(final.text))

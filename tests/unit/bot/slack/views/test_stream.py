@@ -484,3 +484,20 @@ async def test_a_final_with_a_soon_edit_is_edited_and_its_next_messages_do_not_w
         assert slack.texts()[1:] == WHOLE[1:]
         finishing.cancel()
         await asyncio.wait({finishing})
+
+
+async def test_an_end_that_slack_refused_can_be_tried_again(
+    slack: FakeSlackWeb, surface: SlackSurface
+) -> None:
+    """The step that shows an end runs again when the database failed after Slack did."""
+    stream = surface.stream(ASK, await surface.open_answer(ASK))
+    slack.faults["chat.update"].extend([Unreachable("chat.update", "cut")] * 50)
+    with pytest.raises(SurfaceFailed):
+        await stream.finish(FINAL)
+    slack.faults["chat.update"].clear()
+
+    async with asyncio.timeout(10):
+        await stream.finish(FINAL)
+
+    assert slack.texts() == WHOLE
+    await stream.aclose()
