@@ -86,7 +86,7 @@ class TurnJournal(_Progress):
     """The steps of one turn. `kept` are those on record; None for a first attempt.
 
     With `gives_up` the first step that is not on record does not run. It is recorded as given up and
-    raises GivenUp, now and in every replay. Later steps run.
+    raises StepAbandoned, now and in every replay. Later steps run.
 
     The turn is cancelled when another replica has taken it over.
     """
@@ -113,7 +113,7 @@ class TurnJournal(_Progress):
         self._rows = StepRows()
 
     async def step(self, name: str, run: Run, *, with_next: bool = False) -> JsonValue:
-        """One step, recorded. Raises GivenUp, StorageUnavailable, and errors of the step."""
+        """One step, recorded. Raises StepAbandoned, StorageUnavailable, and errors of the step."""
 
         async def carried() -> JsonValue:
             return await _patiently(lambda: self._run(run))
@@ -188,7 +188,7 @@ class DurableJournal(_Progress):
         *,
         with_next: bool = False,  # noqa: ARG002 - each step has a record of its own
     ) -> JsonValue:
-        """One step, recorded. Raises GivenUp."""
+        """One step, recorded. Raises StepAbandoned."""
         value = await DBOS.run_step_async(_options(name), self._body(name, run))
         self.recorded()
         return value_of(value)
@@ -233,7 +233,7 @@ def abandoned(name: str) -> JsonValue:
 
 
 def value_of(recorded: JsonValue) -> JsonValue:
-    """The value of a recorded step. Raises GivenUp."""
+    """The value of a recorded step. Raises StepAbandoned."""
     if isinstance(recorded, dict) and _GIVEN_UP in recorded:
         raise StepAbandoned(str(recorded[_GIVEN_UP]))
     return recorded

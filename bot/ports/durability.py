@@ -20,7 +20,7 @@ class Journal(Protocol):
         *,
         with_next: bool = False,
     ) -> JsonValue:
-        """Run once, then answer from the record. Raises GivenUp.
+        """Run once, then answer from the record. Raises StepAbandoned.
 
         `with_next`: it may be recorded with the next step, and so run again after a crash.
         """

@@ -88,8 +88,8 @@ class Deciding:
             await self._record(caller, row, to, refusal)
             if refusal.code == "already_decided":
                 return await self._ended(row, caller.person.user, to)
-            status = 409 if refusal.code in _CONFLICTS else 403
-            raise Denied(503 if refusal.may_retry else status, refusal.code, refusal.text)
+            code = 409 if refusal.code in _CONFLICTS else 403
+            raise Denied(503 if refusal.may_retry else code, refusal.code, refusal.text)
         user = caller.person.user
         # A second request is a second wish of the same person: it loses to the first, or adds nothing.
         key = f"{row.id}:{to}:{user}:{secrets.token_hex(8)}"

@@ -120,8 +120,8 @@ class Conversations:
             after = page[-1].seq
             chars += sum(len(each.data) for each in page)
         # Thousands of events take longer than the loop may wait.
-        json_response = await asyncio.to_thread(self._folded, session, found, after)
-        return json_response.model_copy(update={"goes_on": bool(page)})
+        messages = await asyncio.to_thread(self._folded, session, found, after)
+        return messages.model_copy(update={"goes_on": bool(page)})
 
     def _folded(
         self, session: ChatSession, found: Sequence[ChatEvent], last: int
