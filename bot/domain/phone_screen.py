@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from bot.domain.budget import NO_MODEL
 from bot.domain.claims import SENTENCE_END, ClaimState
 from bot.domain.markdown_blocks import CODE_MARK, HEADING, ITEM, Block, Kind, blocks, rows_of
 from bot.domain.turn_events import TurnFinished
@@ -22,7 +23,6 @@ _HEADLINE_ROWS: Final = 6
 _LINE_ROWS: Final = 4
 _COLUMNS: Final = 45
 _LABEL_CHARS: Final = 80  # a longer heading is a statement
-_NO_MODEL: Final = frozenset({"", "triage"})  # they answer in words that fit already
 
 _CODE_SPAN: Final = re.compile(r"`[^`\n]+`")
 _MARK: Final = " (⚠ "
@@ -45,7 +45,7 @@ class Screen:
 
 def screen_of(final: TurnFinished) -> Screen:
     """Of a finished answer; first to go is what was said before the last result was read."""
-    if final.provider in _NO_MODEL:
+    if final.provider in ("", NO_MODEL):  # they answer in words that fit already
         return Screen(final.text)
     whole = phone_screen(final.text)
     if not whole.more:
@@ -73,7 +73,7 @@ def whole_of(final: TurnFinished) -> str:
 
 def growing_screen(text: str, provider: str) -> Screen:
     """Of the text that a provider has written so far; later ones and the last begin with it."""
-    if provider and provider in _NO_MODEL:
+    if provider == NO_MODEL:
         return Screen(text)
     return phone_screen(text, is_final=False)
 

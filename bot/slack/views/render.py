@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, assert_never
 
+from bot.domain.budget import NO_MODEL
 from bot.domain.charted import chart_for
 from bot.domain.claims import ClaimState
 from bot.domain.findings import LOOKS_AT_NOTHING
@@ -215,8 +216,6 @@ _REMARK_CHARS = 110
 _CHANGES_CHARS = 600
 # The ends that people may vote on: those that the turn reached by itself.
 _JUDGED = frozenset({TurnEnd.ANSWERED, TurnEnd.DEPTH_EXCEEDED})
-# The provider that is no model at all.
-_TRIAGE = "triage"
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,10 +315,10 @@ def _kept(final: TurnFinished, text: str) -> str:
 def _footer(final: TurnFinished, *, show_cost: bool) -> str:
     rounds = f"{final.rounds} round{'' if final.rounds == 1 else 's'}"
     held = _held(final)
-    if final.provider == _TRIAGE:
+    if final.provider == NO_MODEL:
         asked = final.usage.input + final.usage.output
         how = "answered without a model" if asked else "no model was used"
-        return " · ".join(filter(None, (how, "triage", rounds, held)))
+        return " · ".join(filter(None, (how, NO_MODEL, rounds, held)))
     if not final.provider and not final.rounds and final.end is TurnEnd.ANSWERED:
         return "no model was used"
     model = "/".join(inline(each, 60) for each in (final.provider, final.model) if each)
@@ -329,7 +328,7 @@ def _footer(final: TurnFinished, *, show_cost: bool) -> str:
 
 def _held(final: TurnFinished) -> str:
     # Triage copies its figures from results. What no rule reads there is its judgement, or a pointer.
-    is_own = final.provider == _TRIAGE
+    is_own = final.provider == NO_MODEL
     unread = ClaimState.UNCHECKED
     count = sum(not is_own or bool(one.note) or one.state is not unread for one in final.claims)
     if not count:
