@@ -76,6 +76,15 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
         raise failed or httpcore.ConnectError("the name has no address")
 
 
+def has_unread(connection: socket.socket) -> bool:
+    """Whether it holds data that the event loop has not read, or is closed."""
+    if connection.fileno() < 0:
+        return True
+    waiting = select.poll()
+    waiting.register(connection, select.POLLIN)
+    return bool(waiting.poll(0))
+
+
 async def _looked_up(host: str, port: int) -> list[str]:
     loop = asyncio.get_running_loop()
     try:
@@ -190,11 +199,7 @@ class Connection(httpcore.AsyncNetworkStream):
     def _is_readable(self) -> bool:
         if not self._is_clean or (self._tls is not None and _decrypted(self._tls, 1)):
             return True
-        if self._socket.fileno() < 0:  # closed
-            return True
-        waiting = select.poll()
-        waiting.register(self._socket, select.POLLIN)
-        return bool(waiting.poll(0))
+        return has_unread(self._socket)
 
 
 class _Chunks:

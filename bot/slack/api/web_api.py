@@ -10,7 +10,6 @@ SurfaceFailed             everything else; `retryable` says whether trying again
 
 import asyncio
 import logging
-import select
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
@@ -34,6 +33,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from adapters.http.network import has_unread
 from adapters.http.tls import ssl_context
 from bot.ports.failures import MessageGone, SurfaceFailed, SurfaceGone
 from tools.output import clean_words
@@ -294,9 +294,7 @@ def _has_data(connection: Connection) -> bool:
         return True
     if connection.transport is None or connection.transport.is_closing():
         return True
-    waiting = select.poll()  # data that the loop has not read yet
-    waiting.register(connection.transport.get_extra_info("socket"), select.POLLIN)
-    return bool(waiting.poll(0))
+    return has_unread(connection.transport.get_extra_info("socket"))
 
 
 class _Response(ClientResponse):
