@@ -180,11 +180,8 @@ class StoredSessions:
             await connection.execute(INSERT_EVIDENCE, rows)
 
     async def answer(self, turn: TurnId) -> str:
-        async def work(connection: AsyncConnection) -> str:
-            of_turn = sa.select(turns.c.answer).where(turns.c.id == turn)
-            return await connection.scalar(of_turn) or ""
-
-        return await self._database.fetch(work)
+        of_turn = sa.select(turns.c.answer).where(turns.c.id == turn)
+        return str(await self._database.scalar(of_turn) or "")
 
     async def set_answer(self, turn: TurnId, ts: MessageTs) -> None:
         async def work(connection: AsyncConnection) -> None:
