@@ -104,7 +104,7 @@ def service_named(lowered: str) -> str:
 
 def known_name(lowered: str, names: Sequence[str]) -> str:
     known = {name.lower() for name in names}
-    words = [word.strip(".:-/@?!,") for word in _WORD.findall(lowered)]
+    words = _words(lowered)
     beside = zip(["", *words], words, [*words[1:], ""], strict=False)
     return next(
         (
@@ -116,9 +116,12 @@ def known_name(lowered: str, names: Sequence[str]) -> str:
     )
 
 
+def _words(text: str) -> list[str]:
+    return [word.strip(".:-/@?!,") for word in _WORD.findall(text)]
+
+
 def product_named(text: str, products: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    words = [word.strip(".:-/@?!,") for word in _WORD.findall(text)]
-    lowered = [word.lower() for word in words]
+    lowered = [word.lower() for word in _words(text)]
     by_name = {product.lower(): product for product in products}
     for word in lowered:
         if word in by_name:
