@@ -6,6 +6,7 @@ baseline is a line of its own. Slack picks the colours.
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from itertools import zip_longest
 
 from pydantic import JsonValue
 
@@ -160,15 +161,15 @@ def laid_out(table: Table) -> str:
     """Its rows under their heads, the columns aligned."""
     heads = [label(head, _CELL_CHARS) for head in table.heads]
     rows = [[_text(cell) for cell in row] for row in table.rows[:_ROWS]]
-    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
-    told = [_line(row, widths) for row in (heads, *rows)]
+    told = [line[:_LINE_CHARS] for line in aligned([heads, *rows])]
     left_out = len(table.rows) - len(rows)
     return "\n".join([*told, f"… and {left_out} more rows"] if left_out else told)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-    return padded.rstrip()[:_LINE_CHARS]
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of columns, two spaces apart. A row may be shorter than others."""
+    widths = [max(map(len, column)) for column in zip_longest(*rows, fillvalue="")]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
 def _text(cell: Cell) -> str:

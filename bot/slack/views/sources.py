@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import zip_longest
 
 from pydantic import JsonValue
 
@@ -28,7 +27,7 @@ from bot.slack.text.links import NO_LINKS, remark
 from bot.slack.text.markdown import as_mrkdwn
 from bot.slack.text.mrkdwn import plain, visible
 from bot.slack.text.split import split
-from bot.slack.views.charts import laid_out, plotted
+from bot.slack.views.charts import aligned, laid_out, plotted
 from bot.slack.views.modals import (
     View,
     evidence_view,
@@ -149,11 +148,7 @@ def _whole(answer: str) -> list[Block]:
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:
     cells = [[cell.replace("**", "").replace("`", "") for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip_longest(*cells, fillvalue="")]
-    lines = [zip(row, widths, strict=False) for row in cells]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in line).rstrip() for line in lines
-    )
+    return "\n".join(aligned(cells))
 
 
 def _notices(notices: Sequence[str]) -> list[JsonValue]:
