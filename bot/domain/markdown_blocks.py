@@ -13,6 +13,8 @@ _TABLE_RULE: Final = re.compile(r"(?=[^\n]*\|)[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ 
 HEADING: Final = re.compile(r"[ ]{0,3}#{1,6}[ \t]+(?=\S)")
 ITEM: Final = re.compile(r"[ \t]{0,40}(?:[-*+•]|\d{1,3}[.)]|>)[ \t]+(?=\S)")
 CODE_MARK: Final = "⚠ "
+# At the end of a text: it may become a link.
+OPEN_LINK: Final = re.compile(r"!?\[[^\]\n]*(?:\](?:\([^)\n]*)?)?$")
 _CODE_OR_BOLD: Final = re.compile(
     r"(```.*?(?:```|\Z)|`[^`\n]*`)|\*\*(?=\S)((?:`[^`\n]*`|[^`\n])+?)(?<=\S)\*\*(?!\*)", re.DOTALL
 )

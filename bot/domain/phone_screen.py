@@ -14,7 +14,16 @@ from typing import Final
 
 from bot.domain.budget import NO_MODEL
 from bot.domain.claims import SENTENCE_END, ClaimState
-from bot.domain.markdown_blocks import CODE_MARK, HEADING, ITEM, Block, Kind, blocks, rows_of
+from bot.domain.markdown_blocks import (
+    CODE_MARK,
+    HEADING,
+    ITEM,
+    OPEN_LINK,
+    Block,
+    Kind,
+    blocks,
+    rows_of,
+)
 from bot.domain.turn_events import TurnFinished
 
 MOST_LINES: Final = 5
@@ -31,7 +40,6 @@ _CITED_OR_ENDED: Final = re.compile(r"\[E\d|[.!?。！？؟।][*_]*$")
 # Of other scripts; only in a text without marks, each of which is for all that stands before it.
 _OTHER_END: Final = re.compile(r"[。！？।؟]|[.!?]\s+(?=[^\x00-\x7f])")
 _BEGINNING: Final = re.compile(r"[ \t]*(?:#{1,6}|[-*+>•]|`{1,2}|~{1,2}|\d{1,3}[.)]?)?[ \t]*$")
-_OPEN_TAIL: Final = re.compile(r"!?\[[^\]\n]*(?:\](?:\([^)\n]*)?)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +56,7 @@ def screen_of(final: TurnFinished) -> Screen:
     if final.provider in ("", NO_MODEL):  # they answer in words that fit already
         return Screen(final.text)
     whole = phone_screen(final.text)
-    if not whole.more:
+    if not whole.more or not final.narration:
         return whole
     concluded = final.text.removeprefix(final.narration)
     screen = phone_screen(concluded)
@@ -59,8 +67,11 @@ def screen_of(final: TurnFinished) -> Screen:
 
 def whole_of(final: TurnFinished) -> str:
     """All of an answer that does not fit, with the states of its statements; else empty."""
-    if not screen_of(final).more:
-        return ""
+    return with_states(final) if screen_of(final).more else ""
+
+
+def with_states(final: TurnFinished) -> str:
+    """The text, and how many of its statements are in each state."""
     states = [claim.state for claim in final.claims]
     words = {
         ClaimState.SUPPORTED: "supported",
@@ -266,7 +277,7 @@ def _cut(told: str, rows: int, *, grows: bool = False) -> str:
     kept = body[: max(1, size - 1)]
     space = kept.rfind(" ")
     kept = kept[:space] if space > len(kept) // 2 else kept
-    kept = _OPEN_TAIL.sub("", kept)
+    kept = OPEN_LINK.sub("", kept)
     if kept.count("`") % 2:
         kept = kept[: kept.rfind("`")]
     if fits:

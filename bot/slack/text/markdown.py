@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from bot.domain.markdown_blocks import OPEN_LINK
 from bot.slack.text.links import LinkPolicy, code, folded, reads_as_address, safe_links
 from bot.slack.text.mrkdwn import INERT_BACKTICK, escape
 
@@ -28,7 +29,6 @@ _STRUCK = re.compile(r"~~(?=\S)([^~\n]+?)(?<=\S)~~")
 # The longest tail that may be kept back while more text is coming, in characters.
 _HELD_CHARS = 300
 _UNFINISHED_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b]*)?$")
-_UNFINISHED_LINK = re.compile(r"!?\[[^\]\n]{0,300}(?:\](?:\([^)\n]*)?)?$")
 _UNFINISHED_WORD = re.compile(r"\S+$")
 # A word this long may be the beginning of a secret; only its end shows whether it is.
 _LONG_WORD_CHARS = 9
@@ -94,7 +94,7 @@ def hold_back(text: str) -> str:
     """The text without an unfinished token at its end, for use while more is coming."""
     start = max(0, len(text) - _HELD_CHARS)
     tail = text[start:]
-    for pattern in (_UNFINISHED_ESCAPE, _UNFINISHED_LINK):
+    for pattern in (_UNFINISHED_ESCAPE, OPEN_LINK):
         if match := pattern.search(tail):
             tail = tail[: match.start()]
     word = _UNFINISHED_WORD.search(tail)

@@ -16,7 +16,7 @@ from bot.domain.claims import ClaimState
 from bot.domain.findings import LOOKS_AT_NOTHING
 from bot.domain.ids import TurnId
 from bot.domain.markdown_blocks import without_bold
-from bot.domain.phone_screen import Screen, growing_screen, screen_of, whole_of
+from bot.domain.phone_screen import Screen, growing_screen, screen_of, with_states
 from bot.domain.turn_events import (
     Notice,
     ProposalRaised,
@@ -161,7 +161,7 @@ def _final_screen(streamed: str, final: TurnFinished) -> Screen:
     if not final.text.strip():
         return Screen(streamed)
     screen = screen_of(final)
-    if not screen.more or (final.is_kept and fits_view(whole_of(final))):
+    if not screen.more or (final.is_kept and fits_view(with_states(final))):
         return screen
     return Screen(final.text)
 
