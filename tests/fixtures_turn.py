@@ -75,7 +75,7 @@ class TurnBench:
     stops: FakeStops
     metrics: Metrics
     names: FakeNames
-    undelivered: MemoryUndelivered
+    undelivered: Outage
 
     @property
     def store(self) -> MemorySessions:
@@ -122,7 +122,7 @@ def turn_bench(
     stops = FakeStops()
     shown = surface or RecordingSurface()
     called = names or FakeNames()
-    undelivered = MemoryUndelivered(memory.now)
+    undelivered = Outage(MemoryUndelivered(memory.now))
 
     async def nothing(_: Place, _channel: Channel, _question: str) -> Sequence[str]:
         return ()

@@ -42,8 +42,10 @@ class EditSlot:
         """Wait until this message may be shown by the caller, ahead of all that is less urgent.
 
         No edit of the queue's own is under way or begins until the caller gives the turn back
-        with `done`.
+        with `done`. Raises SurfaceFailed once the slot is closed.
         """
+        if not self._queue.is_open(self._key):
+            raise SurfaceFailed("its place in the queue is closed", retryable=False)
         self.permission = asyncio.get_running_loop().create_future()
         self._queue.want(self._key, urgency)
         try:
@@ -123,6 +125,9 @@ class EditQueue:
     @property
     def live(self) -> int:
         return len(self._slots)
+
+    def is_open(self, key: int) -> bool:
+        return key in self._slots
 
     def want(self, key: int, urgency: Urgency) -> None:
         now = self._clock()

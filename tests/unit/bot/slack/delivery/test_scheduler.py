@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import replace
 
@@ -9,8 +10,8 @@ import pytest
 
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import RateLimited
-from bot.slack.delivery.edit_queue import EditQueue
-from bot.slack.delivery.pacing import EditPlanner, Rates
+from bot.slack.delivery.edit_queue import EditQueue, EditSlot
+from bot.slack.delivery.pacing import EditPlanner, Rates, Urgency
 from bot.slack.delivery.scheduler import EditScheduler
 
 QUICK = Rates(message_gap_s=0.0, edits_per_minute=1e9)
@@ -260,6 +261,36 @@ async def test_a_wait_for_a_closed_place_ends() -> None:
         slot.close()
         async with asyncio.timeout(2):
             await waiting
+
+
+async def _no_edit() -> bool:
+    return False
+
+
+@pytest.mark.parametrize(
+    "opened",
+    [
+        lambda scheduler: scheduler.open(),
+        lambda scheduler: scheduler.open(_no_edit),
+        lambda scheduler: scheduler.open_stream(_no_edit),
+        lambda scheduler: scheduler.open_post("C1", _no_edit),
+    ],
+    ids=["a message without edits", "an edited message", "a stream", "a post"],
+)
+@pytest.mark.parametrize("urgency", Urgency)
+async def test_a_closed_place_is_refused_and_never_awaited(
+    opened: Callable[[EditScheduler], EditSlot], urgency: Urgency
+) -> None:
+    async with EditScheduler(QUICK).running() as scheduler:
+        slot = opened(scheduler)
+        slot.close()
+        async with asyncio.timeout(5):
+            with pytest.raises(SurfaceFailed) as refused:
+                await slot.permit(urgency)
+        assert not refused.value.retryable
+        slot.done()  # a caller's `finally` disturbs no other message
+        async with asyncio.timeout(5):
+            await scheduler.edit_permit()
 
 
 async def test_calls_delayed_by_a_429_are_not_released_all_at_once() -> None:
