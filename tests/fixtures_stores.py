@@ -15,12 +15,12 @@ from adapters.llm.messages import Usage
 from bot.domain.audit import AuditKind
 from bot.domain.ids import SessionId, TurnId, UserId
 from bot.domain.session import Ask
+from bot.ports.audit_log import AuditLog
 from bot.ports.feedback import Feedback
 from bot.ports.ingested_events import EventStore
 from bot.ports.ledger import Ledger, LedgerEntry, Reservation
 from bot.ports.proposals import ProposalStore
 from bot.ports.sessions import SessionStore
-from bot.ports.trail import AuditLog
 from bot.store.access_tables import installations
 from bot.store.audit import StoredAudit
 from bot.store.database import Database
@@ -86,7 +86,7 @@ class Stores:
     ledger: Ledger
     events: EventStore
     feedback: Feedback
-    trail: Callable[[], Awaitable[list[AuditKind]]]
+    audit_kinds: Callable[[], Awaitable[list[AuditKind]]]
 
 
 def in_memory() -> Stores:
@@ -95,7 +95,7 @@ def in_memory() -> Stores:
     sessions = MemorySessions(memory)
     proposals_in_memory = MemoryProposals(memory)
 
-    async def trail() -> list[AuditKind]:
+    async def audit_kinds() -> list[AuditKind]:
         return memory.kinds()
 
     return Stores(
@@ -106,14 +106,14 @@ def in_memory() -> Stores:
         MemoryLedger(memory),
         MemoryEvents(),
         MemoryFeedback(memory, sessions),
-        trail,
+        audit_kinds,
     )
 
 
 def stored(database: Database) -> Stores:
     """The repositories."""
 
-    async def trail() -> list[AuditKind]:
+    async def audit_kinds() -> list[AuditKind]:
         async with reading(database) as connection:
             found = await connection.scalars(sa.select(audit.c.kind).order_by(audit.c.seq))
             return [AuditKind(kind) for kind in found]
@@ -126,7 +126,7 @@ def stored(database: Database) -> Stores:
         StoredLedger(database),
         StoredEvents(database),
         StoredFeedback(database),
-        trail,
+        audit_kinds,
     )
 
 

@@ -46,10 +46,10 @@ from tests.fakes.stops import RecordingStops
 from tests.fakes.stores import (
     Memory,
     MemoryAudit,
+    MemoryAuditReader,
     MemoryLedger,
     MemoryProposals,
     MemorySessions,
-    MemoryTrail,
 )
 from tests.fakes.whispers import Whispers
 from tests.fakes.workflows import RecordingWorkflows
@@ -114,7 +114,7 @@ class Ingress:
             stops=self.stops,
             audit=MemoryAudit(self.memory),
             audit_behind=self._audit_behind,
-            trail=MemoryTrail(self.memory),
+            audit_reader=MemoryAuditReader(self.memory),
             ledger=self.ledger,
             feedback=self.feedback,
             overview=self.overview,

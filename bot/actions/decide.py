@@ -27,10 +27,10 @@ from bot.domain.proposal import (
     confirmed_from_row,
     too_late,
 )
+from bot.ports.audit_log import AuditLog
 from bot.ports.durability import Journal, Workflows
 from bot.ports.platform import NameAt
 from bot.ports.proposals import Decision, OnState, ProposalStore, Watches, uncounted
-from bot.ports.trail import AuditLog
 from bot.telemetry.spans import log_ids
 from tools.errors import CapabilityUnavailable, InvalidArguments
 

@@ -17,8 +17,8 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.channel import Channel
 from bot.domain.chart import Chart, around
 from bot.domain.proposal import Proposal, ProposalState, is_rehearsal
+from bot.ports.audit_log import AuditLog
 from bot.ports.proposals import Watches, WatchKind
-from bot.ports.trail import AuditLog
 from tools.capabilities import CallContext, Clock, ProposalDraft, ProposalReceipt
 from tools.errors import InvalidArguments, ToolError
 from tools.timerange import instant_text

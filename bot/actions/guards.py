@@ -26,8 +26,8 @@ from bot.domain.proposal import (
     digest,
     unapproved,
 )
+from bot.ports.audit_log import AuditLog
 from bot.ports.proposals import FreezeState, ProposalStore
-from bot.ports.trail import AuditLog
 from tools.errors import InvalidArguments
 
 

@@ -19,15 +19,15 @@ from bot.audit.checkpoint import Checkpoint, checkpoints_in
 from bot.audit.checkpointing import Checkpoints, Publisher
 from bot.audit.feed import FAR_ROWS, LOG_ROWS, STALLED_S, EventFeed, Sink, to_log
 from bot.audit.share import rest_s
-from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
+from bot.domain.audit import AuditEntry, AuditEvent, AuditKind
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
+from bot.ports.audit_log import AuditLog
 from bot.ports.failures import StorageUnavailable
 from bot.ports.platform import ChatSurface
-from bot.ports.trail import AuditLog
 from bot.settings.access import AccessSettings
 from bot.settings.model import AuditSettings, Settings
 from bot.settings.reading import ConfigurationError, needing_extra
-from bot.store.audit_reading import StoredTrail, verify, verify_end
+from bot.store.audit_reading import StoredAuditReader, verify, verify_end
 from bot.store.audit_sinks import SinkCursors
 from bot.store.database import Database
 from bot.store.levels import Behind, StoredLevels
@@ -42,21 +42,23 @@ log = structlog.get_logger(__name__)
 TAIL_BYTES = 65_536  # of the checkpoint file: some 400 checkpoints, of the newest rows
 CHECKPOINT_TICK_S = 5.0
 EVENTS_TICK_S = 2.0  # how late an event may be in the log
-WHOLE_TRAIL_S = 24 * 3600.0
+FULL_VERIFICATION_S = 24 * 3600.0
 SOON_S = 30.0  # a start reads the end of the audit log; all of it is read once answers go out
 GENTLE_ROWS = 500  # judged at a stretch on the loop: some 4 ms
 LAST_CHECKPOINT_S = 3.0
 _CALLS = frozenset({AuditKind.MODEL_CALL, AuditKind.TOOL_CALL})
 
 
-async def check_trail(settings: Settings, trail: StoredTrail, keys: AuditKeys) -> None:
+async def check_audit_log(
+    settings: Settings, audit_log: StoredAuditReader, keys: AuditKeys
+) -> None:
     """Refuse a broken audit log.
 
     With a key, an audit log whose end does not verify is never continued, nor is a keyed one without its
     key. Raises ConfigurationError, StorageUnavailable.
     """
     if not keys.keyed:
-        newest = await trail.newest()
+        newest = await audit_log.newest()
         if newest is not None and newest.key_id:
             raise ConfigurationError(
                 f"audit.key: the audit log is sealed with the key {newest.key_id!r}, and none is "
@@ -64,7 +66,7 @@ async def check_trail(settings: Settings, trail: StoredTrail, keys: AuditKeys) -
             )
         return
     witnesses = await asyncio.to_thread(outside_checkpoints, settings)
-    bad = (await verify_end(trail, keys, witnesses)).bad
+    bad = (await verify_end(audit_log, keys, witnesses)).bad
     if bad is not None:
         raise ConfigurationError(
             f"audit: the audit log is not valid at row {bad.seq}: {bad.reason}. Nothing was started. "
@@ -109,26 +111,26 @@ def audit_jobs(
         "audit-checkpoints": Job(CHECKPOINT_TICK_S, checkpoints.run),
         "audit-events": Job(EVENTS_TICK_S, feed.run),
         "audit-whole": Job(
-            WHOLE_TRAIL_S,
-            WholeTrail(settings, database).run,
-            deadline_s=WHOLE_TRAIL_S / 2,
+            FULL_VERIFICATION_S,
+            FullVerification(settings, database).run,
+            deadline_s=FULL_VERIFICATION_S / 2,
             first_s=SOON_S,
         ),
     }
 
 
-class WholeTrail:
+class FullVerification:
     """Verifies the whole audit log, a page at a time: about a million rows in some minutes."""
 
     def __init__(self, settings: Settings, database: Database) -> None:
         self._settings = settings
-        self._trail = StoredTrail(database)
+        self._audit_log = StoredAuditReader(database)
 
     async def run(self) -> None:
         """Verify once; a bad row is logged as an error. Raises StorageUnavailable."""
         witnesses = await asyncio.to_thread(outside_checkpoints, self._settings)
         keys = rules.audit_keys(self._settings)
-        found = await verify(self._trail, keys, witnesses, page_rows=GENTLE_ROWS, rest=_rest)
+        found = await verify(self._audit_log, keys, witnesses, page_rows=GENTLE_ROWS, rest=_rest)
         if found.bad is not None:
             log.error("audit.log.invalid", row=found.bad.seq, reason=found.bad.reason)
 
@@ -153,18 +155,18 @@ def make_feed(settings: Settings, database: Database, stack: AsyncExitStack) -> 
         http = audit_http("audit.events", audit.events_url, audit.events_route)
         stack.push_async_callback(http.aclose)
 
-        async def to_collector(entries: Sequence[TrailEntry]) -> None:
+        async def to_collector(entries: Sequence[AuditEntry]) -> None:
             await http.send_events([entry.as_json() for entry in entries])
 
         sinks["http"] = Sink(to_collector)
     if audit.events_nats:
         nats = audit_nats(audit)
 
-        async def to_nats(entries: Sequence[TrailEntry]) -> None:
+        async def to_nats(entries: Sequence[AuditEntry]) -> None:
             await nats.send_events([entry.as_json() for entry in entries])
 
         sinks["nats"] = Sink(to_nats)
-    return EventFeed(StoredTrail(database), SinkCursors(database), sinks)
+    return EventFeed(StoredAuditReader(database), SinkCursors(database), sinks)
 
 
 def sinks_of(audit: AuditSettings) -> Sequence[str]:
@@ -195,7 +197,7 @@ def make_checkpoints(
     """Checkpoints to every place that `[audit] checkpoint_*` names. Raises ConfigurationError."""
     publishers = _publishers(settings, surface, team, stack)
     keys = rules.audit_keys(settings)
-    return Checkpoints(StoredTrail(database), keys, publishers)
+    return Checkpoints(StoredAuditReader(database), keys, publishers)
 
 
 def _publishers(

@@ -34,7 +34,7 @@ from bot.settings.http import OidcSettings
 from bot.settings.model import Settings
 from bot.settings.page import PageSettings
 from bot.settings.reading import needing_extra
-from bot.store.audit_reading import StoredTrail, verify
+from bot.store.audit_reading import StoredAuditReader, verify
 from bot.store.ledger import StoredLedger
 from bot.store.overview import StoredOverview
 from bot.web.api.caller_permissions import CallerPermissions
@@ -224,7 +224,7 @@ def _reports(
 
     async def whole() -> Summary:
         witnesses = await asyncio.to_thread(outside_checkpoints, base.settings)
-        return await verify(stores.trail, keys, witnesses, page_rows=PAGE_ROWS)
+        return await verify(stores.audit_reader, keys, witnesses, page_rows=PAGE_ROWS)
 
     verified = Verified(
         whole,
@@ -239,7 +239,7 @@ def _reports(
         budget,
         tools,
         overview,
-        StoredTrail(stores.database, HOME),
+        StoredAuditReader(stores.database, HOME),
         verified,
         naming,
     )

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from bot.actions.catalog import ActionCatalog
 from bot.actions.freeze import FreezeJudge
 from bot.app import rules
-from bot.app.audit import check_trail
+from bot.app.audit import check_audit_log
 from bot.app.operator_tools import plugin_secrets
 from bot.app.providers import installation_key
 from bot.domain.freeze import FreezeWindow
@@ -22,7 +22,7 @@ from bot.settings.reading import ConfigurationError
 from bot.store import schema
 from bot.store.alerts import StoredAlerts
 from bot.store.audit import StoredAudit
-from bot.store.audit_reading import StoredTrail
+from bot.store.audit_reading import StoredAuditReader
 from bot.store.callers import StoredCallers
 from bot.store.channel_names import StoredNames
 from bot.store.chats import StoredChats
@@ -55,7 +55,7 @@ class Stores:
     watches: StoredWatches
     alerts: StoredAlerts
     audit: StoredAudit
-    trail: StoredTrail
+    audit_reader: StoredAuditReader
     ledger: StoredLedger
     events: StoredEvents
     deploys: StoredDeploys
@@ -86,8 +86,8 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
     stack.push_async_callback(database.close)
     guard = open_restore_guard(settings, database)
     stack.push_async_callback(guard.note)
-    trail = StoredTrail(database)
-    await check_trail(settings, trail, sealing.keys)
+    audit_reader = StoredAuditReader(database)
+    await check_audit_log(settings, audit_reader, sealing.keys)
     retain = not settings.llm.privacy.do_not_retain_default
     return Stores(
         database=database,
@@ -99,7 +99,7 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
         watches=StoredWatches(database),
         alerts=StoredAlerts(database),
         audit=StoredAudit(database),
-        trail=trail,
+        audit_reader=audit_reader,
         ledger=StoredLedger(database),
         events=StoredEvents(database),
         deploys=StoredDeploys(database),

@@ -28,10 +28,10 @@ from bot.domain.proposal import Proposal
 from bot.domain.tenancy import HOME
 from bot.domain.tool_status import ToolReport
 from bot.engine.engine import Engine
+from bot.ports.audit_log import AuditLog
 from bot.ports.failures import StorageUnavailable
 from bot.ports.platform import OnCallNow, OnCallOf
 from bot.ports.proposals import KillSwitch
-from bot.ports.trail import AuditLog
 from bot.reports.provider_report import provider_report
 from bot.slack.api.calls import CountedCalls, RedactedCalls, SlackCalls, WatchedCalls
 from bot.slack.api.channels import ChannelReaders, Channels, SlackChannelNames
@@ -63,7 +63,7 @@ from bot.slack.views.chart_image import painter
 from bot.slack.views.charts import described
 from bot.slack.views.surface import SlackSurface
 from bot.slack.views.threads import SlackThreads
-from bot.store.audit_reading import StoredTrail
+from bot.store.audit_reading import StoredAuditReader
 from bot.store.feedback import StoredFeedback
 from bot.store.ledger import StoredLedger
 from bot.store.overview import StoredOverview
@@ -365,7 +365,7 @@ def _ports(
         stops=engine,
         audit=audit_of(stores.audit, tenant),
         audit_behind=partial(_audit_behind, base, tenant),
-        trail=StoredTrail(database, tenant),
+        audit_reader=StoredAuditReader(database, tenant),
         ledger=StoredLedger(database, tenant),
         feedback=StoredFeedback(database, retain=stores.feedback.keeps_reasons, scope=tenant),
         overview=StoredOverview(database, tenant),

@@ -20,7 +20,7 @@ _LINE = re.compile(
 )
 
 
-class TrailEnd(NamedTuple):
+class AuditLogEnd(NamedTuple):
     """The last row, size and time of the last checkpoint made here, and the database's clock."""
 
     newest: ChainRow | None

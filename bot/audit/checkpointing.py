@@ -7,7 +7,7 @@ import structlog
 
 from adapters.errors import AdapterError
 from bot.audit.chain import AuditKeys, ChainRow
-from bot.audit.checkpoint import Checkpoint, TrailEnd, sign
+from bot.audit.checkpoint import AuditLogEnd, Checkpoint, sign
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 
 EVERY_ROWS = 100
@@ -18,8 +18,8 @@ _log = structlog.get_logger(__name__)
 Publisher = Callable[[Checkpoint], Awaitable[None]]
 
 
-class CheckpointTrail(Protocol):
-    async def end(self) -> TrailEnd:
+class CheckpointStore(Protocol):
+    async def end(self) -> AuditLogEnd:
         """Its last row, beside its last checkpoint."""
         ...
 
@@ -33,11 +33,11 @@ class Checkpoints:
 
     def __init__(
         self,
-        trail: CheckpointTrail,
+        audit_log: CheckpointStore,
         keys: AuditKeys,
         publishers: Mapping[str, Publisher],
     ) -> None:
-        self._trail = trail
+        self._audit_log = audit_log
         self._keys = keys
         self._publishers = publishers
         self._unpublished: dict[str, Checkpoint] = {}
@@ -55,7 +55,7 @@ class Checkpoints:
         await self._publish()
 
     async def _make(self, every_rows: int, every_s: float) -> None:
-        newest, last, now = await self._trail.end()
+        newest, last, now = await self._audit_log.end()
         if self._was_cut(newest) or newest is None or not newest.mac:
             return
         rows = newest.seq - (last[0] if last else 0)
@@ -65,7 +65,7 @@ class Checkpoints:
         if rows < every_rows and not is_late:
             return
         made = sign(self._keys, newest.seq, newest.mac, now)
-        if await self._trail.keep_checkpoint(made):
+        if await self._audit_log.keep_checkpoint(made):
             self._unpublished = dict.fromkeys(self._publishers, made)
 
     def _was_cut(self, newest: ChainRow | None) -> bool:

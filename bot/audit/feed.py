@@ -16,8 +16,8 @@ import structlog
 
 from adapters.errors import AdapterError
 from bot.audit.share import rest_s
-from bot.domain.audit import TrailEntry
-from bot.ports.trail import Trail
+from bot.domain.audit import AuditEntry
+from bot.ports.audit_log import AuditReader
 
 EVENT = "koder.admin.action"
 BATCH_ROWS = 200
@@ -34,7 +34,7 @@ STALLED_S = 60.0  # no row waits so long for a sink that works
 
 _log = structlog.get_logger(__name__)
 
-Deliver = Callable[[Sequence[TrailEntry]], Awaitable[None]]
+Deliver = Callable[[Sequence[AuditEntry]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,12 @@ class EventFeed:
 
     def __init__(
         self,
-        trail: Trail,
+        audit_log: AuditReader,
         cursors: Cursors,
         sinks: Mapping[str, Sink],
         rest: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._trail = trail
+        self._audit_log = audit_log
         self._cursors = cursors
         self._sinks = sinks
         self._rest = rest
@@ -98,7 +98,7 @@ class EventFeed:
         after = await self._cursors.claim(name, LEASE_S)
         if after is None:
             return False
-        entries = await self._trail.entries(after=after, limit=BATCH_ROWS)
+        entries = await self._audit_log.entries(after=after, limit=BATCH_ROWS)
         took_s = time.monotonic() - begun
         # Not advanced where it failed: the claim runs out, and the same rows are tried again.
         if not await self._delivered(name, entries):
@@ -112,7 +112,7 @@ class EventFeed:
         await self._rest(rest_s(took_s + time.monotonic() - begun))
         return True
 
-    async def _delivered(self, name: str, entries: Sequence[TrailEntry]) -> bool:
+    async def _delivered(self, name: str, entries: Sequence[AuditEntry]) -> bool:
         sink = self._sinks[name]
         for first in range(0, len(entries), sink.at_once):
             # The loop's own work, which delays other tasks; a collector's time does not.
@@ -128,7 +128,7 @@ class EventFeed:
             await self._rest(rest_s(time.thread_time() - begun) if is_behind else 0)
         return True
 
-    async def _tell(self, name: str, entries: Sequence[TrailEntry]) -> None:
+    async def _tell(self, name: str, entries: Sequence[AuditEntry]) -> None:
         """Say once a minute how far it still is behind, and when it no longer is."""
         if len(entries) < BATCH_ROWS:
             if self._told.pop(name, None) is not None:
@@ -137,13 +137,13 @@ class EventFeed:
         told = self._told.get(name)
         if told is not None and time.monotonic() < told + TELL_AGAIN_S:
             return
-        (newest,) = await self._trail.entries(limit=1, newest=True)
+        (newest,) = await self._audit_log.entries(limit=1, newest=True)
         rows, since = newest.seq - entries[-1].seq, entries[-1].at
         if rows >= FAR_ROWS:
             self._told[name] = time.monotonic()
             _log.info("audit.sink.behind", sink=name, rows=rows, since=since.isoformat())
 
 
-async def to_log(entries: Sequence[TrailEntry]) -> None:
+async def to_log(entries: Sequence[AuditEntry]) -> None:
     for entry in entries:
         _log.info(EVENT, **entry.as_json())

@@ -8,8 +8,8 @@ import structlog
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.budget import BudgetLimits, is_alert_due, projected_usd_micros
 from bot.domain.tenancy import HOME
+from bot.ports.audit_log import AuditLog
 from bot.ports.ledger import Ledger, Today
-from bot.ports.trail import AuditLog
 
 log = structlog.get_logger(__name__)
 

@@ -15,10 +15,10 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import MessageTs, TeamId
 from bot.domain.session import Ask
 from bot.domain.turn_events import TurnEnd, TurnFinished
+from bot.ports.audit_log import AuditLog
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.ports.platform import AnswerStream, AnswerSurface, OnPart, no_part
 from bot.ports.sessions import HeldBack, SessionStore, Undelivered
-from bot.ports.trail import AuditLog
 
 log = structlog.get_logger(__name__)
 

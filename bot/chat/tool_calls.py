@@ -7,8 +7,8 @@ from adapters.llm.messages import ToolCall
 from bot.chat.first_look import patience_s
 from bot.chat.stopping import StoppedByPerson, unless_stopped
 from bot.domain.audit import AuditEvent, AuditKind
+from bot.ports.audit_log import AuditLog
 from bot.ports.durability import StopSignal
-from bot.ports.trail import AuditLog
 from bot.telemetry.metrics import Metrics
 from tools.capabilities import CallContext, Clock
 from tools.catalog import ToolCatalog, ToolDescription

@@ -19,9 +19,9 @@ from bot.domain.ids import SessionId
 from bot.domain.session import Ask
 from bot.domain.tenancy import TenantOf, single_tenant
 from bot.domain.turn_events import TurnEvent
+from bot.ports.audit_log import AuditLog
 from bot.ports.durability import StopSignal
 from bot.ports.ledger import Ledger, LedgerEntry, Reservation
-from bot.ports.trail import AuditLog
 from bot.telemetry.metrics import Metrics
 
 NO_CHOICES = Models()

@@ -32,8 +32,8 @@ from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.store.audit_by_hand import erase as erase_rows
 from bot.store.audit_by_hand import seal as seal_rows
-from bot.store.audit_reading import StoredTrail
-from bot.store.audit_reading import verify as verify_trail
+from bot.store.audit_reading import StoredAuditReader
+from bot.store.audit_reading import verify as verify_audit_log
 from bot.store.database import Database
 from bot.store.person import UnknownWorkspace
 
@@ -64,9 +64,9 @@ async def verify(settings: Settings, checkpoint: Path | None, as_json: bool) -> 
     """
     keys = rules.audit_keys(settings)
     async with AsyncExitStack() as stack:
-        trail = StoredTrail(await opened(settings, stack))
+        audit_log = StoredAuditReader(await opened(settings, stack))
         witnesses = [*(_given(checkpoint) if checkpoint else []), *outside_checkpoints(settings)]
-        summary = await verify_trail(trail, keys, witnesses)
+        summary = await verify_audit_log(audit_log, keys, witnesses)
     _print_summary(summary, len(witnesses), as_json=as_json)
     return FAILED if summary.bad else OK
 
@@ -91,13 +91,13 @@ async def export(settings: Settings, session: str, since: datetime | None) -> in
     exactly_one(session=session, since=since)
     async with AsyncExitStack() as stack:
         database = await opened(settings, stack)
-        trail = StoredTrail(database)
-        wanted = await _session(database, trail, session) if session else ""
+        audit_log = StoredAuditReader(database)
+        wanted = await _session(database, audit_log, session) if session else ""
         if wanted is None:
             complain(f"no row belongs to {session!r}; write {FORMS}")
             return FAILED
         after = 0
-        while page := await trail.entries(
+        while page := await audit_log.entries(
             after=after, session=wanted, since=since, limit=PAGE_ROWS
         ):
             for entry in page:
@@ -106,12 +106,12 @@ async def export(settings: Settings, session: str, since: datetime | None) -> in
     return OK
 
 
-async def _session(database: Database, trail: StoredTrail, wanted: str) -> str | None:
+async def _session(database: Database, audit_log: StoredAuditReader, wanted: str) -> str | None:
     """Its id. Rows outlive their session, so an id in the audit log is one whether it is stored or not."""
-    if await trail.entries(session=wanted, limit=1):
+    if await audit_log.entries(session=wanted, limit=1):
         return wanted
     found = await find_session(database, wanted)
-    if found is None or not await trail.entries(session=found, limit=1):
+    if found is None or not await audit_log.entries(session=found, limit=1):
         return None
     complain(f"the rows of {found}")
     return found
@@ -151,7 +151,9 @@ async def seal(settings: Settings, reason: str) -> int:
         raise ConfigurationError("audit.key: set it first; a seal without a key proves nothing")
     async with AsyncExitStack() as stack:
         database = await opened(settings, stack)
-        found = await verify_trail(StoredTrail(database), keys, outside_checkpoints(settings))
+        found = await verify_audit_log(
+            StoredAuditReader(database), keys, outside_checkpoints(settings)
+        )
         if found.bad is None:
             print("the audit log is valid: there is nothing to seal")
             return OK

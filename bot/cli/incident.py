@@ -150,21 +150,21 @@ async def _other_sessions(stores: Stores, dossier: Dossier, wanted: str | None) 
 
 async def _facts(stores: Stores, settings: Settings, dossier: Dossier) -> ReportFacts:
     keys = rules.audit_keys(settings)
-    verdict = await verify(stores.trail, keys)
+    verdict = await verify(stores.audit_reader, keys)
     return ReportFacts(datetime.now(UTC), verdict, await _checkpoint(stores, settings, dossier))
 
 
 async def _checkpoint(stores: Stores, settings: Settings, dossier: Dossier) -> Checkpoint | None:
     """The first checkpoint that covers the session's last row; made now where it is missing."""
-    if not dossier.trail:
+    if not dossier.audit_log:
         return None
-    last = dossier.trail[-1].seq
-    covering = [each for each in await stores.trail.checkpoints() if each.size >= last]
-    newest = await stores.trail.newest()
+    last = dossier.audit_log[-1].seq
+    covering = [each for each in await stores.audit_reader.checkpoints() if each.size >= last]
+    newest = await stores.audit_reader.newest()
     if covering or newest is None or not newest.mac:
         return covering[0] if covering else None
     made = sign(rules.audit_keys(settings), newest.seq, newest.mac, await stores.database.now())
-    await stores.trail.keep_checkpoint(made)
+    await stores.audit_reader.keep_checkpoint(made)
     return made
 
 
@@ -263,7 +263,7 @@ def _kept(output: str, dossier: Dossier, text: str) -> str:
 
 async def _posted(stores: Stores, slack: _Slack, dossier: Dossier, text: str) -> bool:
     """In the thread, once per state of the audit log; on record before it is sent."""
-    last = dossier.trail[-1].seq if dossier.trail else 0
+    last = dossier.audit_log[-1].seq if dossier.audit_log else 0
     key = f"report:{dossier.session.id}:{last}"
     await stores.audit.append(
         AuditEvent(

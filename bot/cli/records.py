@@ -18,7 +18,7 @@ from bot.settings.reading import ConfigurationError
 from bot.store.address import is_behind_pgbouncer
 from bot.store.audit import StoredAudit
 from bot.store.audit_by_hand import erase
-from bot.store.audit_reading import StoredTrail
+from bot.store.audit_reading import StoredAuditReader
 from bot.store.data_export import StillOpen, Subject, SubjectRecords
 from bot.store.database import Database
 from bot.store.person import UnknownWorkspace
@@ -47,7 +47,7 @@ async def export(settings: Settings, session: str, person: str) -> int:
         await _on_record(database, AuditKind.RECORDS_EXPORTED, body)
         async for row in found.rows():
             print_json_line(row)
-        await _export_trail(StoredTrail(database), found)
+        await _export_audit_rows(StoredAuditReader(database), found)
     return OK
 
 
@@ -96,9 +96,9 @@ async def _check_workspace(found: SubjectRecords) -> None:
         raise ConfigurationError(f"{error}. Nothing was done") from error
 
 
-async def _export_trail(trail: StoredTrail, found: SubjectRecords) -> None:
+async def _export_audit_rows(audit_log: StoredAuditReader, found: SubjectRecords) -> None:
     after = 0
-    while page := await trail.entries(after=after, of=found.trail, limit=PAGE_ROWS):
+    while page := await audit_log.entries(after=after, of=found.audit_rows, limit=PAGE_ROWS):
         for entry in page:
             print_json_line({"table": "audit", **entry.as_json()})
         after = page[-1].seq

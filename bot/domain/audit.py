@@ -61,7 +61,7 @@ class AuditEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class TrailEntry:
+class AuditEntry:
     """One row as people read it. `erased_by` names the row that says its content was erased."""
 
     seq: int

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.domain.audit import TrailEntry
+from bot.domain.audit import AuditEntry
 from bot.domain.proposal import Proposal
 from bot.domain.session import Session
 from bot.domain.turn_events import Evidence
@@ -43,4 +43,4 @@ class Dossier:
     turns: Sequence[DossierTurn]
     proposals: Sequence[Proposal]
     costs: Sequence[DossierCost]
-    trail: Sequence[TrailEntry]
+    audit_log: Sequence[AuditEntry]

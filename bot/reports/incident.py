@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from bot.audit.checkpoint import Checkpoint
 from bot.audit.verify import Summary
-from bot.domain.audit import AuditKind, TrailEntry
+from bot.domain.audit import AuditEntry, AuditKind
 from bot.domain.change import named, outcome_words
 from bot.domain.dossier import Dossier, DossierTurn
 from bot.domain.proposal import Proposal, status
@@ -60,7 +60,7 @@ class ReportFacts:
 
 def people_in(dossier: Dossier) -> set[str]:
     found = {turn.asker for turn in dossier.turns}
-    found |= {str(entry.actor) for entry in dossier.trail}
+    found |= {str(entry.actor) for entry in dossier.audit_log}
     found |= {p.decided_by for p in dossier.proposals if p.decided_by}
     return {each for each in found if each}
 
@@ -119,7 +119,7 @@ def _timeline(dossier: Dossier, facts: ReportFacts) -> Iterator[str]:
     yield "| time | who | what | row |"
     yield "|---|---|---|---|"
     questions = {turn.id: turn.question for turn in dossier.turns}
-    for entry in dossier.trail:
+    for entry in dossier.audit_log:
         if entry.kind in _STORY or entry.erased_by:
             yield (
                 f"| {_at(entry.at)} | {_who(entry.actor, facts)} "
@@ -152,7 +152,7 @@ def _people_said(dossier: Dossier, facts: ReportFacts) -> Iterator[str]:
         yield ""
 
 
-def _happened(entry: TrailEntry, questions: Mapping[str, str]) -> str:
+def _happened(entry: AuditEntry, questions: Mapping[str, str]) -> str:
     if entry.erased_by:
         return f"{_cell(entry.kind)} (content erased, row {entry.erased_by})"
     told = [str(entry.body[name]) for name in _STORY[entry.kind] if entry.body.get(name)]
@@ -188,7 +188,7 @@ def _decision(proposal: Proposal, dossier: Dossier, facts: ReportFacts) -> Itera
         yield (
             f"- {decided} {_at(proposal.decided_at)} by {_who(proposal.decided_by, facts)}{reason}"
         )
-    for entry in dossier.trail:
+    for entry in dossier.audit_log:
         if entry.kind == AuditKind.GUARD_VERDICT and entry.body.get("proposal") == proposal.id:
             told = [str(entry.body.get(name) or "") for name in ("guard", "verdict", "reason")]
             yield f"- Guard {_cell(' '.join(filter(None, told)))} ({_at(entry.at)})"
@@ -253,12 +253,12 @@ def _cost(dossier: Dossier, facts: ReportFacts) -> Iterator[str]:
 def _proof(dossier: Dossier, facts: ReportFacts) -> Iterator[str]:
     yield "## What proves it"
     yield ""
-    if not dossier.trail:
+    if not dossier.audit_log:
         yield "The audit log has no row of this session."
         return
-    first, last = dossier.trail[0], dossier.trail[-1]
+    first, last = dossier.audit_log[0], dossier.audit_log[-1]
     verdict = facts.verdict
-    yield f"- Audit rows {first.seq} to {last.seq}, {len(dossier.trail)} of them of this session"
+    yield f"- Audit rows {first.seq} to {last.seq}, {len(dossier.audit_log)} of them of this session"
     if verdict.bad:
         yield f"- **The chain is broken at row {verdict.bad.seq}: {verdict.bad.reason}**"
     else:

@@ -54,7 +54,7 @@ _WHOLE = sa.select(
 ).where(audit.c.seq == sa.bindparam("seq"))
 
 
-class TrailChanged(StorageUnavailable):
+class AuditLogChanged(StorageUnavailable):
     """The audit log is not as it was left: nothing may be written after it, so nothing is done."""
 
 
@@ -130,7 +130,7 @@ async def _insert(connection: AsyncConnection, rows: Sequence[ChainRow]) -> None
 
 
 async def _is_of_first_edition(connection: AsyncConnection, sealing: Sealing, seq: int) -> None:
-    """Rows that the release before wrote have no tip. Raises TrailChanged for any other."""
+    """Rows that the release before wrote have no tip. Raises AuditLogChanged for any other."""
     found = ChainRow._make((await connection.execute(_WHOLE, {"seq": seq})).one())
     key = sealing.keys.for_rows(1).get(found.key_id) if found.key_id else None
     try:
@@ -138,7 +138,7 @@ async def _is_of_first_edition(connection: AsyncConnection, sealing: Sealing, se
     except (TypeError, ValueError, AttributeError):  # a column holds another type
         fits = False
     if not fits:
-        raise TrailChanged(
+        raise AuditLogChanged(
             f"the audit log was changed from outside: row {seq} is not the last one that "
             "Kortex wrote. Nothing was done. Stop Kortex, keep a copy of the database and run "
             "`kortex audit verify`"
@@ -162,7 +162,7 @@ async def write_telling(database: Database, work: Work[Sequence[AuditEvent]]) ->
 
 
 class StoredAudit:
-    """`bot.ports.trail.AuditLog` in the database."""
+    """`bot.ports.audit_log.AuditLog` in the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

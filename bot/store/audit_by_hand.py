@@ -13,8 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.audit.seal import Digest
 from bot.audit.verify import Summary, as_ranges
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.store.audit import TrailChanged, append_audit, insert_row, row_of
-from bot.store.audit_reading import StoredTrail
+from bot.store.audit import AuditLogChanged, append_audit, insert_row, row_of
+from bot.store.audit_reading import StoredAuditReader
 from bot.store.database import Database
 from bot.store.dialect import lock_audit, now
 from bot.store.person import PersonRows
@@ -46,7 +46,7 @@ async def erase(
     if person:
         theirs = PersonRows(person)
         await theirs.check_workspace(database)
-        whose = theirs.trail(named=named)
+        whose = theirs.audit_rows(named=named)
     erased = 0
 
     async def batch(connection: AsyncConnection) -> int:
@@ -89,11 +89,11 @@ async def _batch(
 async def seal(database: Database, found: Summary, *, by: str, reason: str) -> int:
     """Write the seal over the rows that `verify` has `found`; returns the number of rows.
 
-    Reads the whole audit log before the transaction. Raises TrailChanged when it grew in the meantime
+    Reads the whole audit log before the transaction. Raises AuditLogChanged when it grew in the meantime
     (a bot still runs; no seal was made), StorageUnavailable.
     """
     digest, emptied, last = Digest(), list[int](), 0
-    async for page in StoredTrail(database).pages():
+    async for page in StoredAuditReader(database).pages():
         for row in page:
             digest.add(row)
             last = row.seq
@@ -113,7 +113,7 @@ async def seal(database: Database, found: Summary, *, by: str, reason: str) -> i
         await lock_audit(connection)
         newest = await connection.scalar(sa.select(sa.func.max(audit.c.seq)))
         if (newest or 0) != last:
-            raise TrailChanged(
+            raise AuditLogChanged(
                 "the audit log grew while it was read. Nothing was sealed: stop every Kortex on "
                 "this database, then try again"
             )

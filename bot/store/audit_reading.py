@@ -11,10 +11,10 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.audit.chain import AuditKeys, ChainRow
-from bot.audit.checkpoint import Checkpoint, TrailEnd, checkpoints_in
+from bot.audit.checkpoint import AuditLogEnd, Checkpoint, checkpoints_in
 from bot.audit.seal import newest_genuine
 from bot.audit.verify import Bad, Summary, Verifier
-from bot.domain.audit import AuditKind, TrailEntry
+from bot.domain.audit import AuditEntry, AuditKind
 from bot.store.columns import from_micros
 from bot.store.database import NOW, Database
 from bot.store.dialect import MOST, Parameters, insert_into, now
@@ -34,7 +34,7 @@ _ROW = sa.select(*(_AT if name == "at_us" else audit.c[name] for name in ChainRo
 _NEWEST = _ROW.order_by(audit.c.seq.desc()).limit(MOST)
 
 
-class StoredTrail:
+class StoredAuditReader:
     """Reads only, but for checkpoints. Raises StorageUnavailable. `scope` bounds the entries."""
 
     def __init__(self, database: Database, scope: TenantScope = None) -> None:
@@ -78,7 +78,7 @@ class StoredTrail:
         limit: int = PAGE_ROWS,
         newest: bool = False,
         of: sa.ColumnElement[bool] | None = None,
-    ) -> Sequence[TrailEntry]:
+    ) -> Sequence[AuditEntry]:
         """The entries in order, after row `after`; `newest` takes the last ones.
 
         `of` is a condition on the table of the audit log.
@@ -133,11 +133,11 @@ class StoredTrail:
 
         return await self._database.fetch(work)
 
-    async def end(self) -> TrailEnd:
-        async def work(connection: AsyncConnection) -> TrailEnd:
+    async def end(self) -> AuditLogEnd:
+        async def work(connection: AsyncConnection) -> AuditLogEnd:
             newest = (await connection.execute(_NEWEST, {"most": 1})).first()
             made = (await connection.execute(_LAST_CHECKPOINT)).first()
-            return TrailEnd(
+            return AuditLogEnd(
                 None if newest is None else ChainRow._make(newest),
                 None if made is None else (made.seq, made.at),
                 (await connection.execute(NOW)).scalar_one(),
@@ -171,7 +171,7 @@ _LAST_CHECKPOINT: Final = (
 
 
 async def verify(
-    trail: StoredTrail,
+    audit_log: StoredAuditReader,
     keys: AuditKeys,
     witnesses: Sequence[Checkpoint] = (),
     *,
@@ -183,21 +183,21 @@ async def verify(
     A page is checked without a pause: some 8 µs a row. `rest` gets the seconds of each page before
     the next one. Raises StorageUnavailable.
     """
-    checkpoints = [*await trail.checkpoints(), *witnesses]
-    seal = newest_genuine(await trail.seals(), keys)
+    checkpoints = [*await audit_log.checkpoints(), *witnesses]
+    seal = newest_genuine(await audit_log.seals(), keys)
     verifier = Verifier(keys, (each.size for each in checkpoints), seal=seal)
     begun = time.monotonic()
-    async for page in trail.pages(page_rows):
+    async for page in audit_log.pages(page_rows):
         if not verifier.feed(page):
             break
         if rest is not None:
             await rest(time.monotonic() - begun)
         begun = time.monotonic()
-    return await _whole(trail, verifier.finish(checkpoints), seal)
+    return await _whole(audit_log, verifier.finish(checkpoints), seal)
 
 
 async def verify_end(
-    trail: StoredTrail,
+    audit_log: StoredAuditReader,
     keys: AuditKeys,
     witnesses: Sequence[Checkpoint] = (),
     rows: int = PAGE_ROWS,
@@ -206,27 +206,27 @@ async def verify_end(
 
     Raises StorageUnavailable.
     """
-    found = await trail.last_rows(rows)
+    found = await audit_log.last_rows(rows)
     # Those of fewer rows say nothing of these.
-    made_here = await trail.checkpoints(found[0].seq if found else 0)
+    made_here = await audit_log.checkpoints(found[0].seq if found else 0)
     checkpoints = [*made_here, *witnesses]
-    seal = newest_genuine(await trail.seals(), keys)
+    seal = newest_genuine(await audit_log.seals(), keys)
     first = found[0] if len(found) == rows else None
     if seal is not None and first is not None and first.seq < seal.seq:
         found = [row for row in found if row.seq >= seal.seq]
         first = seal
     verifier = Verifier(keys, (each.size for each in checkpoints), seal=seal, first=first)
     verifier.feed(found)
-    return await _whole(trail, verifier.finish(checkpoints), seal)
+    return await _whole(audit_log, verifier.finish(checkpoints), seal)
 
 
-async def _whole(trail: StoredTrail, found: Summary, seal: ChainRow | None) -> Summary:
+async def _whole(audit_log: StoredAuditReader, found: Summary, seal: ChainRow | None) -> Summary:
     """An audit log that holds in itself may still lack its beginning."""
-    return found if found.bad or seal else replace(found, bad=await trail.begins_late())
+    return found if found.bad or seal else replace(found, bad=await audit_log.begins_late())
 
 
-def _entry(row: ChainRow) -> TrailEntry:
-    return TrailEntry(
+def _entry(row: ChainRow) -> AuditEntry:
+    return AuditEntry(
         seq=row.seq,
         at=from_micros(row.at_us),
         kind=row.kind,

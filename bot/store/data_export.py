@@ -87,10 +87,10 @@ class SubjectRecords:
         self._proposal = proposals.c.session_id == session if session else person.asked
 
     @property
-    def trail(self) -> sa.ColumnElement[bool]:
+    def audit_rows(self) -> sa.ColumnElement[bool]:
         """Which rows of the audit log are of it, while its turns are there."""
         session = self._subject.session
-        return audit.c.session_id == session if session else self._person.trail(named=True)
+        return audit.c.session_id == session if session else self._person.audit_rows(named=True)
 
     async def check_workspace(self) -> None:
         """Raises UnknownWorkspace."""

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.llm.messages import Message, Role
-from bot.domain.audit import TrailEntry
+from bot.domain.audit import AuditEntry
 from bot.domain.dossier import Dossier, DossierCost, DossierTurn
 from bot.domain.ids import (
     API,
@@ -23,7 +23,7 @@ from bot.domain.ids import (
 )
 from bot.domain.proposal import Proposal
 from bot.ports.records import RecentThreads
-from bot.store.audit_reading import PAGE_ROWS, StoredTrail
+from bot.store.audit_reading import PAGE_ROWS, StoredAuditReader
 from bot.store.chat_tables import chat_sessions
 from bot.store.database import Database
 from bot.store.dialect import seconds_ago
@@ -169,7 +169,7 @@ class Dossiers:
             turns=await self._database.fetch(lambda c: _turns(c, session_id)),
             proposals=await self._proposals(session_id),
             costs=await self._database.fetch(lambda c: _costs(c, session_id)),
-            trail=await self._trail(session_id),
+            audit_log=await self._audit_entries(session_id),
         )
 
     async def _proposals(self, session_id: SessionId) -> Sequence[Proposal]:
@@ -182,10 +182,10 @@ class Dossiers:
         found = [await store.get(ProposalId(each)) for each in ids]
         return [each for each in found if each is not None]
 
-    async def _trail(self, session_id: SessionId) -> Sequence[TrailEntry]:
-        trail = StoredTrail(self._database)
-        found: list[TrailEntry] = []
-        while page := await trail.entries(
+    async def _audit_entries(self, session_id: SessionId) -> Sequence[AuditEntry]:
+        reader = StoredAuditReader(self._database)
+        found: list[AuditEntry] = []
+        while page := await reader.entries(
             after=found[-1].seq if found else 0, session=session_id, limit=PAGE_ROWS
         ):
             found += page

@@ -66,7 +66,7 @@ class PersonRows:
         by_tenant &= table.c.turn_id.not_in(self.others_turns())
         return (table.c.user_id == self.user) & (by_tenant | table.c.turn_id.in_(own))
 
-    def trail(self, *, named: bool) -> sa.ColumnElement[bool]:
+    def audit_rows(self, *, named: bool) -> sa.ColumnElement[bool]:
         """Of the audit log; `named`: also rows whose body names them."""
         who = audit.c.actor == self.user
         if named:

@@ -17,8 +17,8 @@ from pydantic import JsonValue
 
 from bot.actions.catalog import CatalogError
 from bot.domain.audit import AuditEvent, AuditKind
+from bot.ports.audit_log import AuditLog
 from bot.ports.failures import StorageUnavailable
-from bot.ports.trail import AuditLog
 from bot.settings.masked import masked_json
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError

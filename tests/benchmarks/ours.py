@@ -52,7 +52,7 @@ class CannedLogs:
         return LogPage([LogLine(10**18, "error", "checkout-1", line, "") for line in log_lines()])
 
 
-class TrailAlone(TurnSteps):
+class AuditRowsOnly(TurnSteps):
     """The rows of the audit log without the steps that they belong to."""
 
     async def keep(
@@ -75,7 +75,7 @@ class Ours:
 
     rounds: Rounds
     desk: ToolDesk
-    trail: TurnSteps
+    steps: TurnSteps
     specs: tuple[ToolSpec, ...]
 
     async def turn(self, number: int) -> Conversation:
@@ -101,7 +101,7 @@ class Ours:
             return await self.desk.run(call, asking, on_event, stop)
 
         request = CompleteRequest(SYSTEM, (Message(Role.USER, question(number)),), self.specs)
-        loop = Loop(ask, execute, TurnJournal(context.turn_id, "", self.trail), max_tool_rounds=8)
+        loop = Loop(ask, execute, TurnJournal(context.turn_id, "", self.steps), max_tool_rounds=8)
         _, talk = await loop.run(request, lambda _event: None)
         return talk
 
@@ -127,7 +127,7 @@ async def ours(wire: str, url: str, folder: Path) -> AsyncIterator[Ours]:
         ToolSpec(d.name, d.description, dict(d.input_schema)) for d in desk.visible(call_context())
     )
     try:
-        yield Ours(Rounds([provider]), desk, TrailAlone(database), specs)
+        yield Ours(Rounds([provider]), desk, AuditRowsOnly(database), specs)
     finally:
         await provider.aclose()
         await database.close()

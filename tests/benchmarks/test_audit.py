@@ -12,7 +12,7 @@ import pytest
 from bot.audit.verify import Verifier
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.store.audit import StoredAudit
-from bot.store.audit_reading import StoredTrail, verify
+from bot.store.audit_reading import StoredAuditReader, verify
 from bot.store.database import Database
 from bot.store.sealing import Sealing
 from tests.benchmarks.figures import ratios, show, spread
@@ -76,7 +76,7 @@ async def test_verifying_a_database(sqlite_url: str) -> None:
     for _ in range(ROUNDS):
         floor_s.append(_seconds(floor))
         started, cpu = time.perf_counter(), time.process_time()
-        found = await verify(StoredTrail(database), KEYS)
+        found = await verify(StoredAuditReader(database), KEYS)
         ours_s.append(time.perf_counter() - started)
         cpu_s.append(time.process_time() - cpu)
         assert (found.bad, found.rows) == (None, ROWS)

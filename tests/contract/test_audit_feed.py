@@ -18,9 +18,9 @@ from adapters.http.transport import Route
 from bot.audit import feed as audit_feed
 from bot.audit.feed import EventFeed, Sink
 from bot.audit.share import SHARE
-from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
+from bot.domain.audit import AuditEntry, AuditEvent, AuditKind
 from bot.store.audit import StoredAudit
-from bot.store.audit_reading import StoredTrail
+from bot.store.audit_reading import StoredAuditReader
 from bot.store.audit_sinks import SinkCursors
 from bot.store.database import Database
 from bot.store.tables import audit_sinks
@@ -37,7 +37,7 @@ class Collector:
         self.seen: list[int] = []
         self.away = False
 
-    async def __call__(self, entries: Sequence[TrailEntry]) -> None:
+    async def __call__(self, entries: Sequence[AuditEntry]) -> None:
         if self.away:
             raise Unreachable("gone")
         self.seen += [each.seq for each in entries]
@@ -49,7 +49,7 @@ async def no_rest(_seconds: float) -> None:
 
 def feed(database: Database, sink: Collector) -> EventFeed:
     sinks = {"http": Sink(sink)}
-    return EventFeed(StoredTrail(database), SinkCursors(database), sinks, no_rest)
+    return EventFeed(StoredAuditReader(database), SinkCursors(database), sinks, no_rest)
 
 
 async def write(database: Database, count: int) -> None:
@@ -112,7 +112,7 @@ async def test_a_stalled_sink_delays_no_other_and_resumes_where_it_stopped(
     monkeypatch.setattr(audit_feed, "DELIVERY_S", 0.05)
     stalled, working, hangs = Collector(), Collector(), stall == "hangs"
 
-    async def deliver(entries: Sequence[TrailEntry]) -> None:
+    async def deliver(entries: Sequence[AuditEntry]) -> None:
         if hangs:
             await asyncio.Event().wait()
         await stalled(entries)
@@ -120,7 +120,7 @@ async def test_a_stalled_sink_delays_no_other_and_resumes_where_it_stopped(
     stalled.away = stall == "is away"
     await write(database, 4)
     sinks = {"http": Sink(deliver), "nats": Sink(working)}
-    serving = EventFeed(StoredTrail(database), SinkCursors(database), sinks, no_rest)
+    serving = EventFeed(StoredAuditReader(database), SinkCursors(database), sinks, no_rest)
     with capture_logs() as said:
         await serving.run()
     await write(database, 1)
@@ -151,12 +151,12 @@ async def test_one_malformed_chunk_from_a_collector_does_not_stop_delivery(
     server = await asyncio.start_server(collect, "127.0.0.1", 0)
     http = AuditHttp(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/events", Route())
 
-    async def to_collector(entries: Sequence[TrailEntry]) -> None:
+    async def to_collector(entries: Sequence[AuditEntry]) -> None:
         await http.send_events([entry.as_json() for entry in entries])
 
     await write(database, 3)
     cursors = SinkCursors(database)
-    serving = EventFeed(StoredTrail(database), cursors, {"http": Sink(to_collector)}, no_rest)
+    serving = EventFeed(StoredAuditReader(database), cursors, {"http": Sink(to_collector)}, no_rest)
     async with server:
         await serving.run()
         stopped_at = await cursors.served("http")
@@ -175,7 +175,7 @@ class Burning:
         self.rested: list[float] = []
         self.spent_s = 0.0
 
-    async def __call__(self, entries: Sequence[TrailEntry]) -> None:
+    async def __call__(self, entries: Sequence[AuditEntry]) -> None:
         self.pieces.append(len(entries))
         begun = time.thread_time()
         while time.thread_time() < begun + 0.002:
@@ -191,7 +191,7 @@ async def test_other_tasks_run_between_two_batches(database: Database) -> None:
     burning = Burning()
     await write(database, 10)
     sinks = {"log": Sink(burning, 4)}
-    serving = EventFeed(StoredTrail(database), SinkCursors(database), sinks, burning.rest)
+    serving = EventFeed(StoredAuditReader(database), SinkCursors(database), sinks, burning.rest)
 
     await serving.run()
 
@@ -205,7 +205,7 @@ async def test_a_sink_that_is_behind_uses_its_share_of_a_core_and_no_more(
     burning = Burning()
     await write(database, 40)
     serving = EventFeed(
-        StoredTrail(database), SinkCursors(database), {"log": Sink(burning, 4)}, burning.rest
+        StoredAuditReader(database), SinkCursors(database), {"log": Sink(burning, 4)}, burning.rest
     )
 
     await serving.run()
@@ -223,7 +223,7 @@ async def test_every_sink_is_served_while_another_is_behind(
     sinks = {"log": Sink(first), "http": Sink(second)}
     await write(database, 7)
 
-    await EventFeed(StoredTrail(database), SinkCursors(database), sinks, no_rest).run()
+    await EventFeed(StoredAuditReader(database), SinkCursors(database), sinks, no_rest).run()
 
     assert (first.seen, second.seen) == ([1, 2, 3], [1, 2, 3])
 
@@ -240,7 +240,7 @@ async def test_a_pause_ends_at_shutdown_and_its_batch_is_repeated(
 
     await write(database, 5)
     sinks = {"log": Sink(collector, 2)}
-    ending = EventFeed(StoredTrail(database), SinkCursors(database), sinks, for_ever)
+    ending = EventFeed(StoredAuditReader(database), SinkCursors(database), sinks, for_ever)
     running = asyncio.create_task(ending.run())
     await rests.wait()
     running.cancel()

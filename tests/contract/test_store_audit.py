@@ -17,9 +17,9 @@ from bot.audit.verify import Summary
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.ports.failures import StorageUnavailable
 from bot.privacy.redactor import TextRedactor
-from bot.store.audit import StoredAudit, TrailChanged, append_audit, append_audits
+from bot.store.audit import AuditLogChanged, StoredAudit, append_audit, append_audits
 from bot.store.audit_by_hand import erase, seal
-from bot.store.audit_reading import StoredTrail, verify
+from bot.store.audit_reading import StoredAuditReader, verify
 from bot.store.database import Database
 from bot.store.sealing import Sealing
 from bot.store.tables import audit
@@ -53,27 +53,27 @@ async def rows(database: Database) -> list[sa.Row[tuple[object, ...]]]:
 async def test_events_are_kept_in_order(stores: Stores) -> None:
     await stores.audit.append(EVENT)
     await stores.audit.append(AuditEvent(AuditKind.MODEL_CALL, "U1"))
-    assert await stores.trail() == [AuditKind.TOOL_CALL, AuditKind.MODEL_CALL]
+    assert await stores.audit_kinds() == [AuditKind.TOOL_CALL, AuditKind.MODEL_CALL]
 
 
 async def test_without_a_key_every_write_is_a_row(stores: Stores) -> None:
     await stores.audit.append(EVENT)
     await stores.audit.append(EVENT)
-    assert len(await stores.trail()) == 2
+    assert len(await stores.audit_kinds()) == 2
 
 
 async def test_a_repeated_key_is_one_row(stores: Stores) -> None:
     await stores.audit.append(keyed("a"))
     await stores.audit.append(keyed("b"))
     await stores.audit.append(keyed("a"))
-    assert len(await stores.trail()) == 2
+    assert len(await stores.audit_kinds()) == 2
 
 
 async def test_a_key_written_twenty_times_at_once_is_one_row(stores: Stores) -> None:
     async with asyncio.TaskGroup() as group:
         for _ in range(20):
             group.create_task(stores.audit.append(keyed("a")))
-    assert len(await stores.trail()) == 1
+    assert len(await stores.audit_kinds()) == 1
 
 
 async def test_a_row_has_an_event_a_time_an_actor_and_a_place(database: Database) -> None:
@@ -114,7 +114,7 @@ async def test_two_replicas_write_one_chain(database_url: str) -> None:
     async with asyncio.TaskGroup() as group:
         for n in range(40):
             group.create_task(StoredAudit((first, second)[n % 2]).append(keyed(f"{n % 30}")))
-    found = await verify(StoredTrail(first), KEYED.keys)
+    found = await verify(StoredAuditReader(first), KEYED.keys)
     assert (found.bad, found.rows, found.unkeyed) == (None, 30, 0)
     await first.close()
     await second.close()
@@ -132,7 +132,7 @@ async def test_without_a_seal_nothing_is_written_with_a_key_after_rows_without(
     await StoredAudit(unkeyed).append(EVENT)
     await unkeyed.close()
     database = await Database.open(database_url, sealing=KEYED)
-    with pytest.raises(TrailChanged, match="row 1 is not the last one that Kortex wrote"):
+    with pytest.raises(AuditLogChanged, match="row 1 is not the last one that Kortex wrote"):
         await StoredAudit(database).append(EVENT)
     assert len(await rows(database)) == 1
     await database.close()
@@ -146,7 +146,7 @@ async def test_nothing_is_written_after_a_truncated_tail(database_url: str) -> N
         for statement in UNGUARD[database.dialect]:
             await connection.execute(sa.text(statement))
         await connection.execute(sa.text("DELETE FROM audit WHERE seq > 3"))
-    with pytest.raises(TrailChanged):
+    with pytest.raises(AuditLogChanged):
         await StoredAudit(database).append(EVENT)
     assert len(await rows(database)) == 3
     await database.close()
@@ -157,17 +157,17 @@ async def test_an_audit_log_is_verified_while_it_grows(
 ) -> None:
     database = await Database.open(database_url, sealing=KEYED)
     await StoredAudit(database).append(keyed("0"))
-    trail = StoredTrail(database)
-    read = StoredTrail._page
+    audit_log = StoredAuditReader(database)
+    read = StoredAuditReader._page
 
-    async def grows(self: StoredTrail, after: int | None, size: int) -> Sequence[ChainRow]:
+    async def grows(self: StoredAuditReader, after: int | None, size: int) -> Sequence[ChainRow]:
         page = await read(self, after, size)
         if (after or 0) < 20:
             await StoredAudit(database).append(keyed(str(len(await rows(database)))))
         return page
 
-    monkeypatch.setattr(StoredTrail, "_page", grows)
-    found = await verify(trail, KEYED.keys, page_rows=3)
+    monkeypatch.setattr(StoredAuditReader, "_page", grows)
+    found = await verify(audit_log, KEYED.keys, page_rows=3)
     assert found.bad is None
     await database.close()
 
@@ -180,7 +180,7 @@ async def test_a_slow_verification_pauses_between_pages(database: Database) -> N
     async def rest(took_s: float) -> None:
         rested.append(took_s)
 
-    found = await verify(StoredTrail(database), AuditKeys(), page_rows=3, rest=rest)
+    found = await verify(StoredAuditReader(database), AuditKeys(), page_rows=3, rest=rest)
 
     assert (found.bad, found.rows) == (None, 7)
     assert len(rested) >= 3
@@ -200,10 +200,10 @@ async def test_a_key_may_be_added_later_and_rotated(database_url: str) -> None:
     rotated = AuditKeys("2", {"1": b"a" * 32, "2": b"b" * 32})
     for keys in (AuditKeys(), KEYED.keys, rotated):
         database = await Database.open(database_url, sealing=Sealing(keys))
-        before = await verify(StoredTrail(database), keys)
+        before = await verify(StoredAuditReader(database), keys)
         await seal_unless_it_holds(database, before)
         await StoredAudit(database).append(EVENT)
-        found = await verify(StoredTrail(database), keys)
+        found = await verify(StoredAuditReader(database), keys)
         assert found.bad is None
         await database.close()
 
@@ -300,7 +300,7 @@ async def test_a_change_behind_the_triggers_is_found(database: Database, change:
         for statement in UNGUARD[database.dialect]:
             await connection.execute(sa.text(statement))
         await connection.execute(sa.text(change))
-    found = await verify(StoredTrail(database), AuditKeys())
+    found = await verify(StoredAuditReader(database), AuditKeys())
     assert found.bad is not None
     assert found.bad.seq == 3
 
@@ -308,17 +308,17 @@ async def test_a_change_behind_the_triggers_is_found(database: Database, change:
 async def test_a_truncated_tail_is_found_by_the_stored_checkpoint(database: Database) -> None:
     for n in range(5):
         await StoredAudit(database).append(keyed(str(n)))
-    trail = StoredTrail(database)
-    newest = await trail.newest()
+    audit_log = StoredAuditReader(database)
+    newest = await audit_log.newest()
     assert newest is not None
     made = sign(AuditKeys(), newest.seq, newest.mac, await database.now())
-    assert await trail.keep_checkpoint(made)
-    assert not await trail.keep_checkpoint(made)
+    assert await audit_log.keep_checkpoint(made)
+    assert not await audit_log.keep_checkpoint(made)
     async with writing(database) as connection:
         for statement in UNGUARD[database.dialect]:
             await connection.execute(sa.text(statement))
         await connection.execute(sa.text("DELETE FROM audit WHERE seq > 3"))
-    found = await verify(trail, AuditKeys())
+    found = await verify(audit_log, AuditKeys())
     assert found.bad is not None
     assert (found.bad.seq, "tail was cut" in found.bad.reason) == (4, True)
 
@@ -330,9 +330,9 @@ async def test_erasing_a_person_keeps_the_chain(database: Database) -> None:
         await log.append(event)
     assert await erase(database, by="admin", reason="asked for", person="U1") == 3
     assert await erase(database, by="admin", reason="again", person="U1") == 0
-    found = await verify(StoredTrail(database), AuditKeys())
+    found = await verify(StoredAuditReader(database), AuditKeys())
     assert (found.bad, found.erased, found.rows) == (None, 3, 7)
-    entries = await StoredTrail(database).entries(session="session:1")
+    entries = await StoredAuditReader(database).entries(session="session:1")
     assert [(e.actor, dict(e.body)) for e in entries if e.erased_by] == [("", {})] * 3
     assert {e.actor for e in entries if not e.erased_by} == {"U0"}
 
@@ -344,7 +344,7 @@ async def test_a_session_is_erased_in_batches(
     for _ in range(5):
         await StoredAudit(database).append(EVENT)
     assert await erase(database, by="admin", reason="", session="session:1") == 5
-    found = await verify(StoredTrail(database), AuditKeys())
+    found = await verify(StoredAuditReader(database), AuditKeys())
     assert (found.bad, found.erased, found.rows) == (None, 5, 8)
 
 
@@ -385,10 +385,10 @@ async def test_two_rows_of_one_transaction_are_adjacent(database: Database) -> N
 )
 async def test_rows_can_be_neither_changed_nor_removed(database: Database, statement: str) -> None:
     await StoredAudit(database).append(EVENT)
-    newest = await StoredTrail(database).newest()
+    newest = await StoredAuditReader(database).newest()
     assert newest is not None
     made = sign(AuditKeys(), newest.seq, newest.mac, await database.now())
-    await StoredTrail(database).keep_checkpoint(made)
+    await StoredAuditReader(database).keep_checkpoint(made)
     with pytest.raises((sa.exc.ProgrammingError, sa.exc.IntegrityError), match="append-only"):
         async with writing(database) as connection:
             await connection.execute(sa.text(statement))

@@ -11,7 +11,7 @@ from bot.domain.audit import AuditKind
 from bot.domain.callers import CallerKind, KnownCaller, caller_id
 from bot.domain.ids import API, Person, TeamId, UserId
 from bot.store.access_tables import caller_tokens, callers
-from bot.store.audit_reading import StoredTrail
+from bot.store.audit_reading import StoredAuditReader
 from bot.store.callers import CallerDiffers, StoredCallers
 from bot.store.database import Database
 from tests.fixtures_database import new_database
@@ -53,7 +53,7 @@ async def test_a_token_belongs_to_its_caller_until_it_is_revoked(database: Datab
     assert await elsewhere.known(ALICE.user) is None
     assert await elsewhere.name(ALICE.user) == "alice"
     assert not await stored.revoke(made.id, "cli:op")
-    kinds = [entry.kind for entry in await StoredTrail(database).entries()]
+    kinds = [entry.kind for entry in await StoredAuditReader(database).entries()]
     assert kinds == [AuditKind.CALLER_ADMITTED, AuditKind.CALLER_REVOKED]
 
 
@@ -63,7 +63,7 @@ async def test_neither_the_database_nor_the_audit_log_contains_a_token(database:
 
     async with reading(database) as connection:
         rows = [tuple(row) for row in await connection.execute(sa.select(caller_tokens))]
-    told = f"{rows} {await StoredTrail(database).entries()}"
+    told = f"{rows} {await StoredAuditReader(database).entries()}"
     assert made.token not in told
     assert made.token.removeprefix("kortex_") not in told
     assert made.id in told

@@ -17,7 +17,7 @@ from bot.store.alert_tables import alert_threads, alerts
 from bot.store.alerts import StoredAlerts
 from bot.store.audit import StoredAudit
 from bot.store.audit_by_hand import erase
-from bot.store.audit_reading import StoredTrail, verify
+from bot.store.audit_reading import StoredAuditReader, verify
 from bot.store.chat_tables import chat_events, chat_messages, chat_sessions
 from bot.store.data_export import StillOpen, Subject, SubjectRecords
 from bot.store.database import Database
@@ -132,11 +132,11 @@ async def test_the_engines_records_are_found_by_name_and_deleted_after_their_end
 
 
 async def test_rows_that_name_a_person_are_erased_too(database: Database) -> None:
-    trail = StoredAudit(database)
+    audit_log = StoredAudit(database)
     bodies: list[dict[str, JsonValue]] = [{"by": "U1"}, {"by": "U11"}, {"roles": ["x", "U1"]}]
     for body in bodies:
-        await trail.append(AuditEvent(AuditKind.STARTED, "bot", body))
+        await audit_log.append(AuditEvent(AuditKind.STARTED, "bot", body))
 
     assert await erase(database, by="cli:me", reason="asked", person="U1") == 0
     assert await erase(database, by="cli:me", reason="asked", person="U1", named=True) == 2
-    assert (await verify(StoredTrail(database), AuditKeys(), [])).bad is None
+    assert (await verify(StoredAuditReader(database), AuditKeys(), [])).bad is None

@@ -36,7 +36,7 @@ async def answered(stores: Stores, ts: str = "1.1", provider: str = "anthropic")
 
 
 async def given(stores: Stores) -> int:
-    return (await stores.trail()).count(AuditKind.FEEDBACK_GIVEN)
+    return (await stores.audit_kinds()).count(AuditKind.FEEDBACK_GIVEN)
 
 
 async def test_a_vote_counts_once_and_may_be_changed(stores: Stores) -> None:

@@ -15,7 +15,7 @@ from adapters.llm.messages import Message, Role
 from bot.app.build import Base
 from bot.app.conversation import _notes
 from bot.app.platforms import Directory
-from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
+from bot.domain.audit import AuditEntry, AuditEvent, AuditKind
 from bot.domain.budget import BudgetLimits, Limit
 from bot.domain.callers import CallerKind, KnownCaller
 from bot.domain.channel import UNMATCHED, Channel
@@ -44,7 +44,7 @@ from bot.store.alert_tables import alert_threads
 from bot.store.alerts import StoredAlerts
 from bot.store.audit import StoredAudit
 from bot.store.audit_by_hand import erase
-from bot.store.audit_reading import StoredTrail
+from bot.store.audit_reading import StoredAuditReader
 from bot.store.callers import StoredCallers
 from bot.store.data_export import Subject, SubjectRecords
 from bot.store.database import Database
@@ -84,7 +84,7 @@ def installations_of(database: Database, *keys: str) -> StoredInstallations:
 
 
 async def _kinds(database: Database) -> list[str]:
-    return [row.kind for row in await StoredTrail(database).entries()]
+    return [row.kind for row in await StoredAuditReader(database).entries()]
 
 
 async def _rows(database: Database, wanted: sa.Select[tuple[str]]) -> list[str]:
@@ -225,7 +225,7 @@ async def test_admins_see_only_their_own_workspaces_figures(
     feedback = StoredFeedback(database, scope=whose)
     assert [row.answers for row in await feedback.judged(7)] == [len(own)] * bool(own)
     assert {each.reason for each in await feedback.reasons(9)} == {f"bad in {t}" for t in own}
-    told = await StoredTrail(database, whose).entries(newest=True, limit=100)
+    told = await StoredAuditReader(database, whose).entries(newest=True, limit=100)
     assert {row.session_id.split(":")[1] for row in told if row.session_id} == set(own)
 
 
@@ -254,8 +254,8 @@ async def test_rows_of_a_workspace_are_not_mixed_up_with_an_id_of_the_same_prefi
     await StoredAudit(database).append(
         AuditEvent(AuditKind.TURN_STARTED, "U1", {}, f"session:{longer}:C1:1.1")
     )
-    assert [r for r in await StoredTrail(database, ACME.team).entries() if r.session_id] == []
-    home = await StoredTrail(database, HOME).entries()
+    assert [r for r in await StoredAuditReader(database, ACME.team).entries() if r.session_id] == []
+    home = await StoredAuditReader(database, HOME).entries()
     assert [row.session_id for row in home if row.session_id] == [f"session:{longer}:C1:1.1"]
 
 
@@ -263,7 +263,7 @@ async def _rows_of(database: Database, person: str) -> set[str]:
     """The tables and workspaces of what an export holds, the audit log's among it."""
     records = SubjectRecords(database, Subject(person=person))
     rows = [row async for row in records.rows()]
-    told = await StoredTrail(database).entries(of=records.trail)
+    told = await StoredAuditReader(database).entries(of=records.audit_rows)
     return {f"{row['table']} {team}" for row in rows for team in TEAMS if team in str(row)} | {
         f"audit {team}" for row in told for team in TEAMS if team in row.session_id
     }
@@ -303,8 +303,8 @@ async def test_an_export_and_a_deletion_distinguish_equal_ids_of_two_workspaces(
     assert mine not in {row.session_id.split(":")[1] for row in await _unerased(database)}
 
 
-async def _unerased(database: Database) -> list[TrailEntry]:
-    rows = await StoredTrail(database).entries()
+async def _unerased(database: Database) -> list[AuditEntry]:
+    rows = await StoredAuditReader(database).entries()
     return [row for row in rows if row.session_id and row.actor]
 
 

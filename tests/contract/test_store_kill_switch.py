@@ -66,7 +66,7 @@ async def test_a_freeze_applies_on_every_replica_and_is_audited(
     assert (state.on, state.by, state.reason, state.at) == (True, "U1", "the sale", NOW)
     await switch(other).lift("U2")
     assert not (await switch(database).state()).on
-    assert await stored(database).trail() == [AuditKind.FREEZE_CHANGED] * 2
+    assert await stored(database).audit_kinds() == [AuditKind.FREEZE_CHANGED] * 2
 
 
 async def test_a_freeze_applies_at_once_when_nothing_can_be_written(
@@ -80,7 +80,7 @@ async def test_a_freeze_applies_at_once_when_nothing_can_be_written(
     assert await here.sync()
     assert (await switch(other).state()).reason == "now"
     assert not (tmp_path / "freeze").exists()
-    assert await stored(database).trail() == [AuditKind.FREEZE_CHANGED]
+    assert await stored(database).audit_kinds() == [AuditKind.FREEZE_CHANGED]
 
 
 async def test_a_freeze_that_could_not_be_stored_survives_a_restart(

@@ -102,13 +102,13 @@ async def test_a_created_proposal_is_read_back_completely(stores: Stores) -> Non
 async def test_an_unknown_proposal_is_not_found(stores: Stores) -> None:
     assert await stores.proposals.get(ID) is None
     assert await stores.proposals.decide(ID, decision(S.CONFIRMED), CREATED) is None
-    assert await stores.trail() == []
+    assert await stores.audit_kinds() == []
 
 
 async def test_creating_again_returns_the_first_and_is_audited_once(stores: Stores) -> None:
     first = await stores.proposals.create(a_proposal(), CREATED)
     assert await stores.proposals.create(a_proposal(rationale="other"), CREATED) == first
-    assert await stores.trail() == [AuditKind.PROPOSAL_CREATED]
+    assert await stores.audit_kinds() == [AuditKind.PROPOSAL_CREATED]
 
 
 @pytest.mark.parametrize("to", [S.CONFIRMED, S.REJECTED, S.SUPERSEDED])
@@ -122,7 +122,7 @@ async def test_a_decision_in_time_wins_and_is_audited(stores: Stores, to: Propos
     assert verdict.proposal.decided_at is not None
     assert verdict.proposal.reason == "because"
     assert await stores.proposals.get(ID) == verdict.proposal
-    assert await stores.trail() == [AuditKind.PROPOSAL_CREATED, KINDS[to]]
+    assert await stores.audit_kinds() == [AuditKind.PROPOSAL_CREATED, KINDS[to]]
 
 
 @pytest.mark.parametrize("to", [S.CONFIRMED, S.REJECTED])
@@ -132,7 +132,7 @@ async def test_a_decision_after_the_expiry_is_too_late(stores: Stores, to: Propo
     assert verdict is not None
     assert not verdict.won
     assert verdict.proposal == OVERDUE
-    assert await stores.trail() == [AuditKind.PROPOSAL_CREATED]
+    assert await stores.audit_kinds() == [AuditKind.PROPOSAL_CREATED]
 
 
 async def test_the_clock_may_not_expire_a_proposal_early(stores: Stores) -> None:
@@ -155,7 +155,7 @@ async def test_a_repeated_key_is_the_same_win(stores: Stores) -> None:
     await stores.proposals.create(a_proposal(), CREATED)
     first = await stores.proposals.decide(ID, decision(S.CONFIRMED), audit_of(S.CONFIRMED))
     assert await stores.proposals.decide(ID, decision(S.CONFIRMED), audit_of(S.CONFIRMED)) == first
-    assert await stores.trail() == [AuditKind.PROPOSAL_CREATED, AuditKind.PROPOSAL_CONFIRMED]
+    assert await stores.audit_kinds() == [AuditKind.PROPOSAL_CREATED, AuditKind.PROPOSAL_CONFIRMED]
 
 
 async def test_a_repeated_key_is_a_win_after_the_dispatch_too(stores: Stores) -> None:
@@ -178,7 +178,7 @@ async def test_the_loser_learns_who_won(stores: Stores) -> None:
     assert not late.won
     assert late.proposal.state is S.CONFIRMED
     assert late.proposal.decided_by == "U2"
-    assert await stores.trail() == [AuditKind.PROPOSAL_CREATED, AuditKind.PROPOSAL_CONFIRMED]
+    assert await stores.audit_kinds() == [AuditKind.PROPOSAL_CREATED, AuditKind.PROPOSAL_CONFIRMED]
 
 
 @pytest.mark.parametrize("to", [S.DISPATCHING, S.SUCCEEDED, S.PENDING])
@@ -197,7 +197,7 @@ async def test_a_confirmed_proposal_advances_step_by_step(stores: Stores) -> Non
     row = await stores.proposals.get(ID)
     assert row is not None
     assert (row.state, row.outcome) == (S.SUCCEEDED, '{"ok":1}')
-    assert await stores.trail() == [
+    assert await stores.audit_kinds() == [
         AuditKind.PROPOSAL_CREATED,
         AuditKind.PROPOSAL_CONFIRMED,
         AuditKind.DISPATCH_INTENT,
@@ -209,7 +209,7 @@ async def test_advancing_from_another_state_changes_nothing(stores: Stores) -> N
     await stores.proposals.create(a_proposal(), CREATED)
     assert not (await stores.proposals.begin_dispatch(ID, INTENT)).is_ours
     assert await stores.proposals.get(ID) == a_proposal()
-    assert await stores.trail() == [AuditKind.PROPOSAL_CREATED]
+    assert await stores.audit_kinds() == [AuditKind.PROPOSAL_CREATED]
 
 
 async def test_advancing_twice_succeeds_once(stores: Stores) -> None:
@@ -321,7 +321,7 @@ async def test_the_last_required_vote_decides_and_every_vote_is_audited(stores: 
     assert row is not None
     assert (row.state, row.decided_by) == (S.CONFIRMED, "U4")
     assert [v.by for v in row.votes] == ["U2", "U3", "U4"]
-    assert await stores.trail() == [
+    assert await stores.audit_kinds() == [
         AuditKind.PROPOSAL_CREATED,
         *[AuditKind.PROPOSAL_VOTED] * 3,
         AuditKind.PROPOSAL_CONFIRMED,
@@ -335,7 +335,7 @@ async def test_a_persons_repeated_presses_count_once(stores: Stores) -> None:
     assert (again.won, again.voted) == (False, False)
     assert again.proposal == first.proposal
     assert again.proposal.state is S.PENDING
-    assert await stores.trail() == [AuditKind.PROPOSAL_CREATED, AuditKind.PROPOSAL_VOTED]
+    assert await stores.audit_kinds() == [AuditKind.PROPOSAL_CREATED, AuditKind.PROPOSAL_VOTED]
 
 
 async def test_a_repeated_vote_is_the_same_vote(stores: Stores) -> None:
@@ -379,9 +379,9 @@ async def test_the_third_person_decides_among_twenty_votes_at_once_on_two_replic
     assert [task.result().won for task in tasks].count(True) == 1
     assert len({v.by for v in row.votes}) == len(row.votes) == 3
     assert row.state is S.CONFIRMED
-    trail = await stored(database).trail()
-    assert trail.count(AuditKind.PROPOSAL_VOTED) == 3
-    assert trail.count(AuditKind.PROPOSAL_CONFIRMED) == 1
+    audit_kinds = await stored(database).audit_kinds()
+    assert audit_kinds.count(AuditKind.PROPOSAL_VOTED) == 3
+    assert audit_kinds.count(AuditKind.PROPOSAL_CONFIRMED) == 1
 
 
 async def replaced(stores: Stores, key: str = "edit-1") -> Verdict:
@@ -404,7 +404,7 @@ async def test_a_successor_is_stored_together_with_the_end_of_the_old_one(stores
     assert verdict.proposal.state is S.SUPERSEDED
     assert (new.state, new.created_at) == (S.PENDING, verdict.proposal.decided_at)
     assert new.expires_at - new.created_at == LIFETIME
-    assert (await stores.trail())[1:] == [
+    assert (await stores.audit_kinds())[1:] == [
         AuditKind.PROPOSAL_SUPERSEDED,
         AuditKind.PROPOSAL_CREATED,
     ]
@@ -449,4 +449,4 @@ async def test_one_of_twenty_decisions_at_once_on_two_replicas_wins(
     assert row is not None
     assert winners == [row.state]
     assert row.state in possible
-    assert await stored(database).trail() == [AuditKind.PROPOSAL_CREATED, KINDS[row.state]]
+    assert await stored(database).audit_kinds() == [AuditKind.PROPOSAL_CREATED, KINDS[row.state]]

@@ -21,7 +21,7 @@ from bot.ports.proposals import WatchKind
 from bot.store.alert_tables import alert_threads
 from bot.store.alerts import StoredAlerts
 from bot.store.audit import StoredAudit
-from bot.store.audit_reading import StoredTrail, verify
+from bot.store.audit_reading import StoredAuditReader, verify
 from bot.store.backup import BackupRefused, write_backup
 from bot.store.database import Database
 from bot.store.proposals import StoredProposals
@@ -401,7 +401,7 @@ async def test_a_copy_ends_open_work_and_shows_nothing_new(
     assert [each.shown - each.wanted for each in await _all(database, alert_threads)] == [0]
     assert [each.investigation for each in await _all(database, alert_threads)] == ["left_out"]
     assert (await close_restored(database)).proposals == 0
-    assert (await verify(StoredTrail(database), AuditKeys(), [])).bad is None
+    assert (await verify(StoredAuditReader(database), AuditKeys(), [])).bad is None
 
 
 async def _all(database: Database, rows: sa.Table) -> list[sa.Row[tuple[object, ...]]]:
@@ -429,7 +429,7 @@ async def test_a_backup_is_a_copy_of_mode_600_that_overwrites_nothing(sqlite_url
     assert target.read_bytes() == before
     copy = await Database.open(f"sqlite+aiosqlite:///{target}")
     assert await RestoreGuard(copy, mark_of(target)).judge() is CopyState.COPY
-    assert len(await StoredTrail(copy).entries(after=0, limit=10)) == 1
+    assert len(await StoredAuditReader(copy).entries(after=0, limit=10)) == 1
     await copy.close()
     await database.close()
 
@@ -447,7 +447,7 @@ async def test_one_of_the_replicas_that_start_on_a_copy_closes_it(
         for each in (database, other):
             both.create_task(restore_check(RestoreGuard(each, None), each, engine, 2.0)())
 
-    kinds = [entry.kind for entry in await StoredTrail(database).entries(after=0, limit=10)]
+    kinds = [entry.kind for entry in await StoredAuditReader(database).entries(after=0, limit=10)]
     assert kinds == ["database.restored"]
     await first.mark_copied()
     await Replicas(database).beat("one that serves")

@@ -118,7 +118,7 @@ async def test_beginning_and_finishing_are_audited_once(stores: Stores) -> None:
     await finish(stores)
     await finish(stores, said="again")
     await begin(stores)
-    assert await stores.trail() == [AuditKind.TURN_STARTED, AuditKind.TURN_ENDED]
+    assert await stores.audit_kinds() == [AuditKind.TURN_STARTED, AuditKind.TURN_ENDED]
     assert await stores.sessions.running_turn(PLACE) is None
 
 
@@ -126,7 +126,7 @@ async def test_a_turn_begun_twenty_times_at_once_is_one(stores: Stores) -> None:
     async with asyncio.TaskGroup() as group:
         for _ in range(20):
             group.create_task(stores.sessions.begin_turn(ASK, "n", NOW))
-    assert await stores.trail() == [AuditKind.TURN_STARTED]
+    assert await stores.audit_kinds() == [AuditKind.TURN_STARTED]
 
 
 async def test_history_contains_earlier_turns_oldest_first(stores: Stores) -> None:
@@ -180,7 +180,7 @@ async def test_an_unknown_turn_has_no_history_and_finishes_nothing(stores: Store
     await stores.sessions.finish_turn(unknown, TurnState.FAILED, [], [], LATER)
     await stores.sessions.set_answer(unknown, MessageTs("1.0"))
     assert list(await stores.sessions.history(session.id, unknown)) == []
-    assert len(await stores.trail()) == 2
+    assert len(await stores.audit_kinds()) == 2
 
 
 async def test_the_turn_of_an_answer_is_found_from_any_thread_of_its_channel(

@@ -45,7 +45,7 @@ async def _hold(database: Database, owner: str) -> None:
         await connection.execute(tickets.insert(), row)
 
 
-async def _trail(database: Database) -> list[str]:
+async def _audit_kinds(database: Database) -> list[str]:
     async with reading(database) as connection:
         return list(await connection.scalars(sa.select(audit.c.kind).order_by(audit.c.seq)))
 
@@ -66,10 +66,10 @@ async def test_a_record_and_its_rows_are_written_together_or_not_at_all(
     with pytest.raises(StorageUnavailable):
         await steps.keep(TURN, "me", [FIRST], StepRows([fails], [PAID]))
     assert not (await steps.past(TURN)).steps
-    assert await _trail(database) == []
+    assert await _audit_kinds(database) == []
 
     assert await steps.keep(TURN, "me", [FIRST], StepRows([], [PAID, READ]))
-    assert await _trail(database) == ["model.call", "tool.call"]
+    assert await _audit_kinds(database) == ["model.call", "tool.call"]
 
 
 async def test_a_replaced_owner_records_nothing(steps: TurnSteps, database: Database) -> None:
@@ -78,7 +78,7 @@ async def test_a_replaced_owner_records_nothing(steps: TurnSteps, database: Data
     assert not await steps.keep(TURN, "me", [FIRST], StepRows([], [PAID]))
 
     assert not (await steps.past(TURN)).steps
-    assert await _trail(database) == []
+    assert await _audit_kinds(database) == []
 
 
 async def test_a_repeated_record_is_one(steps: TurnSteps, database: Database) -> None:
@@ -86,7 +86,7 @@ async def test_a_repeated_record_is_one(steps: TurnSteps, database: Database) ->
         assert await steps.keep(TURN, "me", [FIRST], StepRows([], [PAID, PAID, READ]))
 
     assert (await steps.past(TURN)).steps == [FIRST]
-    assert await _trail(database) == ["model.call", "tool.call"]
+    assert await _audit_kinds(database) == ["model.call", "tool.call"]
 
 
 async def test_steps_are_deleted_when_the_turn_leaves_its_thread(
@@ -136,31 +136,31 @@ async def test_the_cost_of_an_interrupted_step_is_kept(
     assert await steps.keep(TURN, "me", [], StepRows([], [PAID]))
     assert not await steps.keep(TURN, "another", [], StepRows([], [READ]))
 
-    assert await _trail(database) == ["model.call"]
+    assert await _audit_kinds(database) == ["model.call"]
 
 
 async def test_a_steps_rows_wait_for_it_and_other_rows_do_not(database: Database) -> None:
-    sessions, trail = StoredSessions(database), StoredAudit(database)
+    sessions, audit_log = StoredSessions(database), StoredAudit(database)
     await sessions.begin_turn(ASK, "incident", AT)
-    before = await _trail(database)
+    before = await _audit_kinds(database)
 
     with gathered() as rows:
-        await trail.append_with_step(PAID)
+        await audit_log.append_with_step(PAID)
         await write_with_step(database, _forget_messages)
-        await trail.append(READ)
+        await audit_log.append(READ)
     late = AuditEvent(AuditKind.TOOL_CALL, "U1", {}, key="call:2")
-    await trail.append_with_step(late)
+    await audit_log.append_with_step(late)
 
-    assert await _trail(database) == [*before, "tool.call", "tool.call"]
+    assert await _audit_kinds(database) == [*before, "tool.call", "tool.call"]
     assert (len(rows.works), rows.events) == (1, [PAID])
 
 
 async def test_a_task_that_outlives_its_step_writes_at_once(database: Database) -> None:
-    trail, over = StoredAudit(database), asyncio.Event()
+    audit_log, over = StoredAudit(database), asyncio.Event()
 
     async def late() -> None:
         await over.wait()
-        await trail.append_with_step(PAID)
+        await audit_log.append_with_step(PAID)
 
     async with asyncio.TaskGroup() as group:
         with gathered() as rows:
@@ -168,7 +168,7 @@ async def test_a_task_that_outlives_its_step_writes_at_once(database: Database) 
         over.set()
 
     assert rows.events == []
-    assert await _trail(database) == ["model.call"]
+    assert await _audit_kinds(database) == ["model.call"]
 
 
 async def _forget_messages(connection: AsyncConnection) -> None:

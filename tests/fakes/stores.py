@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from adapters.llm.messages import Message, Role
 from adapters.told import IngestedEvent
-from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
+from bot.domain.audit import AuditEntry, AuditEvent, AuditKind
 from bot.domain.budget import BudgetLimits, Refusal
 from bot.domain.ids import MessageTs, Place, ProposalId, SessionId, TurnId, UserId, session_at
 from bot.domain.proposal import (
@@ -44,15 +44,15 @@ class Memory:
     """What a database would share between its tables."""
 
     now: Callable[[], datetime] = _utc_now
-    trail: list[AuditEvent] = field(default_factory=list)
+    audit_log: list[AuditEvent] = field(default_factory=list)
 
     def append(self, event: AuditEvent) -> None:
         """One row per key."""
-        if not event.key or all(event.key != each.key for each in self.trail):
-            self.trail.append(event)
+        if not event.key or all(event.key != each.key for each in self.audit_log):
+            self.audit_log.append(event)
 
     def kinds(self) -> list[AuditKind]:
-        return [event.kind for event in self.trail]
+        return [event.kind for event in self.audit_log]
 
 
 class MemoryAudit:
@@ -68,8 +68,8 @@ class MemoryAudit:
         self._memory.append(event)
 
 
-class MemoryTrail:
-    """Trail."""
+class MemoryAuditReader:
+    """AuditReader."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
@@ -82,9 +82,9 @@ class MemoryTrail:
         since: datetime | None = None,
         limit: int = 1000,
         newest: bool = False,
-    ) -> Sequence[TrailEntry]:
+    ) -> Sequence[AuditEntry]:
         found = [
-            TrailEntry(
+            AuditEntry(
                 seq,
                 self._memory.now(),
                 event.kind.value,
@@ -94,7 +94,7 @@ class MemoryTrail:
                 f"{seq:064x}",
                 "1",
             )
-            for seq, event in enumerate(self._memory.trail, 1)
+            for seq, event in enumerate(self._memory.audit_log, 1)
             if seq > after and event.session_id.startswith(session)
         ]
         return found[-limit:] if newest else found[:limit]
@@ -432,7 +432,7 @@ class MemoryProposals:
 
     def _number(self, key: str) -> float:
         """Where a row stands in the audit log; one that is not there comes last."""
-        found = [number for number, event in enumerate(self._memory.trail) if event.key == key]
+        found = [number for number, event in enumerate(self._memory.audit_log) if event.key == key]
         return found[0] if found else math.inf
 
     async def due(self, limit: int) -> Sequence[ProposalId]:

@@ -13,7 +13,7 @@ from blockbuster import BlockBuster
 from bot.audit.chain import AuditKeys
 from bot.audit.checkpoint import sign
 from bot.cli.main import main
-from bot.store.audit_reading import StoredTrail
+from bot.store.audit_reading import StoredAuditReader
 from bot.store.database import Database
 
 KEY = secrets.token_hex(32)
@@ -93,7 +93,7 @@ def witness(config: Path) -> Path:
 
     async def make() -> str:
         database = await Database.open(f"sqlite+aiosqlite:///{config.parent}/kortex.db")
-        newest = await StoredTrail(database).newest()
+        newest = await StoredAuditReader(database).newest()
         assert newest is not None
         now = await database.now()
         await database.close()

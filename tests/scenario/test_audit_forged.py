@@ -21,7 +21,7 @@ from bot.settings.model import AuditSettings, Settings
 from bot.settings.reading import ConfigurationError
 from bot.store.audit import StoredAudit
 from bot.store.audit_by_hand import erase, seal
-from bot.store.audit_reading import StoredTrail, verify, verify_end
+from bot.store.audit_reading import StoredAuditReader, verify, verify_end
 from bot.store.database import Database
 from bot.store.schema import migrate
 from bot.store.sealing import Sealing
@@ -48,7 +48,7 @@ def _a_forger_may_block_the_loop(_nothing_blocks_the_loop: BlockBuster) -> None:
     _nothing_blocks_the_loop.deactivate()
 
 
-class Trail:
+class AuditFile:
     """A database file with a whole audit log, and its rows as they were before the erasure."""
 
     def __init__(self, file: bytes, rows: list[ChainRow], earlier: list[ChainRow]) -> None:
@@ -58,14 +58,14 @@ class Trail:
 
 
 @pytest.fixture(scope="module")
-def trail(tmp_path_factory: pytest.TempPathFactory) -> Trail:
+def audit_log(tmp_path_factory: pytest.TempPathFactory) -> AuditFile:
     """Written by the product's own parts."""
-    file = tmp_path_factory.mktemp("trail") / "kortex.db"
+    file = tmp_path_factory.mktemp("audit_log") / "kortex.db"
     rows, earlier = asyncio.run(_write(f"sqlite+aiosqlite:///{file}"))
     connection = sqlite3.connect(file)
     connection.execute("PRAGMA journal_mode = DELETE")
     connection.close()
-    return Trail(file.read_bytes(), rows, earlier)
+    return AuditFile(file.read_bytes(), rows, earlier)
 
 
 async def _write(url: str) -> tuple[list[ChainRow], list[ChainRow]]:
@@ -74,7 +74,7 @@ async def _write(url: str) -> tuple[list[ChainRow], list[ChainRow]]:
     await _events(without, 4)
     await without.close()
     database = await Database.open(url, sealing=Sealing(KEYS))
-    kept = StoredTrail(database)
+    kept = StoredAuditReader(database)
     await seal(database, await verify(kept, KEYS), by="cli:root", reason="there was no key")
     await _events(database, 16)
     earlier = [row._replace(tip=None) for row in await kept.last_rows(100)]
@@ -135,9 +135,9 @@ async def _refusal(chosen: Settings) -> str:
     return "started"
 
 
-def test_an_untouched_audit_log_is_continued(trail: Trail, tmp_path: Path) -> None:
+def test_an_untouched_audit_log_is_continued(audit_log: AuditFile, tmp_path: Path) -> None:
     file = tmp_path / "kortex.db"
-    file.write_bytes(trail.file)
+    file.write_bytes(audit_log.file)
     found = asyncio.run(verified(_settings(file)))
     assert found is not None
     assert (found.bad, found.sealed, found.rows) == (None, 4, 24)
@@ -148,23 +148,23 @@ def test_an_untouched_audit_log_is_continued(trail: Trail, tmp_path: Path) -> No
 @MANY
 @given(forgeries=FORGERIES)
 def test_a_log_forged_without_the_key_does_not_verify(
-    trail: Trail, forgeries: list[Forgery]
+    audit_log: AuditFile, forgeries: list[Forgery]
 ) -> None:
-    rows = trail.rows
+    rows = audit_log.rows
     for each in forgeries:
-        rows = each.do(rows, trail.earlier)
-    assume(rows and rows != trail.rows)
+        rows = each.do(rows, audit_log.earlier)
+    assume(rows and rows != audit_log.rows)
     assert verdict(rows, KEYS).bad is not None
 
 
 @FEW
 @given(forgeries=FORGERIES)
 def test_a_log_forged_without_the_key_fails_check_and_start(
-    trail: Trail, tmp_path: Path, forgeries: list[Forgery]
+    audit_log: AuditFile, tmp_path: Path, forgeries: list[Forgery]
 ) -> None:
     file = tmp_path / "kortex.db"
-    file.write_bytes(trail.file)
-    assume(_forge(file, forgeries, trail.earlier))
+    file.write_bytes(audit_log.file)
+    assume(_forge(file, forgeries, audit_log.earlier))
     chosen = _settings(file)
     finding = asyncio.run(check_audit(chosen))
     assert (finding.ok, "is not valid at row" in finding.detail) == (False, True)
@@ -172,28 +172,30 @@ def test_a_log_forged_without_the_key_fails_check_and_start(
 
 
 @pytest.mark.parametrize("tip", ["", "0" * 64, "tip"])
-def test_moving_the_tip_to_the_last_sealed_row_is_noticed(trail: Trail, tip: str) -> None:
-    rows = [row._replace(tip=tip) if row.seq == 4 else row for row in trail.rows]
+def test_moving_the_tip_to_the_last_sealed_row_is_noticed(audit_log: AuditFile, tip: str) -> None:
+    rows = [row._replace(tip=tip) if row.seq == 4 else row for row in audit_log.rows]
     assert verdict(rows, KEYS).bad is not None
 
 
-def test_emptying_the_audit_log_is_noticed(trail: Trail, tmp_path: Path) -> None:
+def test_emptying_the_audit_log_is_noticed(audit_log: AuditFile, tmp_path: Path) -> None:
     file = tmp_path / "kortex.db"
-    file.write_bytes(trail.file)
+    file.write_bytes(audit_log.file)
     _forge(file, [Forgery("all gone", lambda _rows, _earlier: [])], [])
     assert "the audit log is empty" in asyncio.run(check_audit(_settings(file))).detail
     assert "the audit log is empty" in asyncio.run(_refusal(_settings(file)))
 
 
-def test_the_start_verifies_the_end_of_a_long_audit_log(trail: Trail, tmp_path: Path) -> None:
+def test_the_start_verifies_the_end_of_a_long_audit_log(
+    audit_log: AuditFile, tmp_path: Path
+) -> None:
     file = tmp_path / "kortex.db"
-    file.write_bytes(trail.file)
+    file.write_bytes(audit_log.file)
     _forge(file, [Forgery("its middle", lambda rows, _: [*rows[:7], *rows[8:]])], [])
 
     async def verdicts() -> list[bool]:
         database = await Database.open(f"sqlite+aiosqlite:///{file}")
-        trail = StoredTrail(database)
-        found = [(await verify_end(trail, KEYS, rows=rows)).bad is None for rows in (10, 100)]
+        audit_log = StoredAuditReader(database)
+        found = [(await verify_end(audit_log, KEYS, rows=rows)).bad is None for rows in (10, 100)]
         await database.close()
         return found
 

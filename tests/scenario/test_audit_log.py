@@ -15,7 +15,7 @@ from bot.audit.chain import AuditKeys
 from bot.audit.checkpoint import Checkpoint, checkpoints_in
 from bot.audit.verify import Summary
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
-from bot.store.audit_reading import StoredTrail, verify
+from bot.store.audit_reading import StoredAuditReader, verify
 from bot.store.database import Database
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
@@ -78,9 +78,9 @@ def read_back(url: str, witnesses: list[Checkpoint]) -> tuple[Summary, list[str]
 
     async def read() -> tuple[Summary, list[str]]:
         database = await Database.open(url)
-        trail = StoredTrail(database)
-        found = await verify(trail, KEYS, witnesses)
-        kinds = [each.kind for each in await trail.entries()]
+        audit_log = StoredAuditReader(database)
+        found = await verify(audit_log, KEYS, witnesses)
+        kinds = [each.kind for each in await audit_log.entries()]
         await database.close()
         return found, kinds
 

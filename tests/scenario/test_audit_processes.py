@@ -7,7 +7,7 @@ from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 
 from bot.audit.chain import AuditKeys
-from bot.store.audit_reading import StoredTrail, verify
+from bot.store.audit_reading import StoredAuditReader, verify
 from bot.store.database import Database
 from tests.fixtures_database import database_url
 
@@ -42,9 +42,9 @@ async def test_a_killed_writer_leaves_a_valid_chain_to_the_other(database_url: s
         assert await other.wait() == 0
         await doomed.communicate()
     database = await Database.open(database_url)
-    trail = StoredTrail(database)
-    found = await verify(trail, KEYS)
-    entries = await trail.entries()
+    audit_log = StoredAuditReader(database)
+    found = await verify(audit_log, KEYS)
+    entries = await audit_log.entries()
     await database.close()
     assert found.bad is None
     assert [each.seq for each in entries] == list(range(1, found.rows + 1))

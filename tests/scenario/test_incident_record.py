@@ -110,9 +110,9 @@ def test_a_recording_is_audited(
 ) -> None:
     recorded(capsys, config, "--products", "checkout", "--output", str(tmp_path / "pack"))
 
-    _code, trail, _err = run(capsys, ["audit", "export", "--config", config, "--since", "1h"])
+    _code, audit_log, _err = run(capsys, ["audit", "export", "--config", config, "--since", "1h"])
 
-    assert "incident record" in trail
+    assert "incident record" in audit_log
 
 
 @pytest.mark.parametrize(

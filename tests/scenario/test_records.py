@@ -12,7 +12,7 @@ from blockbuster import BlockBuster
 from bot.audit.chain import AuditKeys
 from bot.cli.main import main
 from bot.demo.workspace.seeds import RESPONDER
-from bot.store.audit_reading import StoredTrail, verify
+from bot.store.audit_reading import StoredAuditReader, verify
 from bot.store.database import Database
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import on_stage
@@ -102,7 +102,7 @@ async def test_a_conversation_and_a_person_are_exported_and_deleted(
     assert holding(file, WORDS[1]) == []
     assert holding(file, theirs) == []
     database = await Database.open(f"sqlite+aiosqlite:///{file}")
-    summary = await verify(StoredTrail(database), AuditKeys(), [])
+    summary = await verify(StoredAuditReader(database), AuditKeys(), [])
     await database.close()
     assert summary.bad is None
     assert summary.erased > 0

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.audit.chain import AuditKeys
 from bot.domain.proposal import OPEN
 from bot.store import tables
-from bot.store.audit_reading import StoredTrail, verify
+from bot.store.audit_reading import StoredAuditReader, verify
 from tests.soak.record import Question, Record
 
 # Between a round's record and a request for it again lies at least a look at the database.
@@ -30,9 +30,9 @@ async def judge(record: Record) -> list[str]:
     record.ends.update(row.state for row in proposals)
     still = {state.value for state in OPEN}
     found += [f"proposal {row.id}: still {row.state}" for row in proposals if row.state in still]
-    trail = await verify(StoredTrail(record.world.database), AuditKeys(), [])
-    if trail.bad is not None:
-        found.append(f"audit: row {trail.bad.seq}: {trail.bad.reason}")
+    audit_log = await verify(StoredAuditReader(record.world.database), AuditKeys(), [])
+    if audit_log.bad is not None:
+        found.append(f"audit: row {audit_log.bad.seq}: {audit_log.bad.reason}")
     return found
 
 

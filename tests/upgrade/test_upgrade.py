@@ -16,7 +16,7 @@ from blockbuster import BlockBuster
 from bot.audit.chain import AuditKeys
 from bot.demo.workspace.seeds import RESPONDER
 from bot.store import schema, tables
-from bot.store.audit_reading import StoredTrail, verify
+from bot.store.audit_reading import StoredAuditReader, verify
 from tests.fakes.model_server import Round
 from tests.scenario.durability.deliveries import ask_via
 from tests.scenario.durability.replica import TIMES
@@ -91,6 +91,6 @@ async def test_work_of_the_previous_release_continues_in_this_one(tmp_path: Path
         assert world.gates.passed["control POST restart before"] == 1
         states = await world.rows(sa.select(tables.turns.c.state).distinct())
         assert [state for (state,) in states] == ["answered"]
-        found = await verify(StoredTrail(world.database), AuditKeys(), [])
+        found = await verify(StoredAuditReader(world.database), AuditKeys(), [])
         assert found.bad is None
         print(f"\n{dict(world.rounds)}; {found.rows} audit rows are valid; {before} -> new head")  # noqa: T201

@@ -31,7 +31,7 @@ from bot.settings.model import AuditSettings, Settings
 from bot.settings.reading import ConfigurationError
 from bot.store import schema
 from bot.store.address import POSTGRESQL, addressed, is_behind_pgbouncer
-from bot.store.audit_reading import StoredTrail, verify
+from bot.store.audit_reading import StoredAuditReader, verify
 from bot.store.database import Database
 from bot.store.engines import CONNECT_TIMEOUT_S
 
@@ -209,7 +209,7 @@ async def verified(settings: Settings) -> Summary | None:
         if await database.schema_head() is None:
             return None
         witnesses = await asyncio.to_thread(outside_checkpoints, settings)
-        return await verify(StoredTrail(database), keys, witnesses)
+        return await verify(StoredAuditReader(database), keys, witnesses)
     finally:
         await database.close()
 

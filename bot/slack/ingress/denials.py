@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import structlog
 
 from bot.domain.audit import AuditEvent, AuditKind
+from bot.ports.audit_log import AuditLog
 from bot.ports.failures import StorageUnavailable
-from bot.ports.trail import AuditLog
 
 _log = structlog.stdlib.get_logger(__name__)
 

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from datetime import UTC
 from typing import Final
 
-from bot.domain.audit import TrailEntry
+from bot.domain.audit import AuditEntry
 from bot.domain.freeze import Freeze
 from bot.domain.provider_status import ProviderStatus
 from bot.domain.tool_status import ToolReport, ToolStatus
+from bot.ports.audit_log import AuditReader
 from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import KillSwitch
-from bot.ports.trail import Trail
 from bot.slack.text.mrkdwn import escape, visible
 
 ROWS = 15
@@ -41,9 +41,9 @@ USAGE = (
 )
 
 
-async def audit_answer(trail: Trail) -> str:
+async def audit_answer(audit_log: AuditReader) -> str:
     """The newest rows and the head to compare with. Raises StorageUnavailable."""
-    entries = await trail.entries(newest=True, limit=ROWS)
+    entries = await audit_log.entries(newest=True, limit=ROWS)
     if not entries:
         return "The audit log is empty."
     head = entries[-1]
@@ -57,19 +57,19 @@ async def audit_answer(trail: Trail) -> str:
     )
 
 
-def _sealed(head: TrailEntry) -> str:
+def _sealed(head: AuditEntry) -> str:
     key = f"key `{escape(head.key_id)}`" if head.key_id else "no key"
     return f"head `{escape(head.mac[:16])}`, {key}"
 
 
-def _rows(entries: Sequence[TrailEntry]) -> list[str]:
+def _rows(entries: Sequence[AuditEntry]) -> list[str]:
     return [
         f"• {each.seq:,} · {each.at:%Y-%m-%d %H:%M:%S} UTC · {escape(each.kind)} · {_about(each)}"
         for each in reversed(entries)
     ]
 
 
-def _about(entry: TrailEntry) -> str:
+def _about(entry: AuditEntry) -> str:
     if entry.erased_by is not None:
         return f"erased (row {entry.erased_by:,})"
     told = [str(entry.body[name]) for name in _TELLING if entry.body.get(name)]

@@ -201,7 +201,7 @@ class Commands:
                     self._ports.feedback, self._ports.channel_access, person
                 )
             case Subcommand.AUDIT:
-                return await audit_answer(self._ports.trail)
+                return await audit_answer(self._ports.audit_reader)
             case Subcommand.FREEZE:
                 return replies.COMMAND_HELP
             case _:

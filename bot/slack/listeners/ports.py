@@ -12,6 +12,7 @@ from bot.domain.chart_request import ChartOf
 from bot.domain.ids import ChannelId, MessageTs, ProposalId, TeamId
 from bot.domain.provider_status import ProviderStatus
 from bot.domain.tool_status import ToolReport
+from bot.ports.audit_log import AuditLog, AuditReader
 from bot.ports.durability import StopRequests, Workflows
 from bot.ports.feedback import Feedback
 from bot.ports.ledger import Ledger
@@ -19,7 +20,6 @@ from bot.ports.overview import Overview
 from bot.ports.platform import PrivateSurface, RoleDirectory
 from bot.ports.proposals import FreezeState, KillSwitch, ProposalStore
 from bot.ports.sessions import SessionStore
-from bot.ports.trail import AuditLog, Trail
 from bot.privacy.session_memory import Placeholders
 from bot.slack.api.calls import SlackCalls
 from bot.slack.ingress.payloads import SlackIdentity
@@ -76,7 +76,7 @@ class IngressPorts:
     stops: StopRequests
     audit: AuditLog
     audit_behind: Callable[[], Awaitable[Sequence[str]]]  # a line on each sink that is stalled
-    trail: Trail
+    audit_reader: AuditReader
     ledger: Ledger
     feedback: Feedback
     channel_access: ChannelAccess

@@ -15,8 +15,8 @@ from bot.domain.callers import Caller
 from bot.domain.channel import ChannelRule
 from bot.domain.chats import ChatSession
 from bot.domain.proposal import Proposal
+from bot.ports.audit_log import AuditLog
 from bot.ports.platform import RoleDirectory
-from bot.ports.trail import AuditLog
 from bot.web.api.callers import Denied
 from tools.policy import fits_channel
 

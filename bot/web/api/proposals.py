@@ -20,11 +20,11 @@ from bot.domain.callers import Caller, CallerKind
 from bot.domain.change import named, values
 from bot.domain.ids import Place, ProposalId, UserId
 from bot.domain.proposal import Proposal, ProposalState, status, too_late
+from bot.ports.audit_log import AuditLog
 from bot.ports.durability import Workflows
 from bot.ports.failures import StorageUnavailable
 from bot.ports.overview import Overview
 from bot.ports.proposals import Decision, ProposalStore
-from bot.ports.trail import AuditLog
 from bot.web.api import models
 from bot.web.api.caller_permissions import CallerPermissions
 from bot.web.api.callers import Denied

@@ -10,8 +10,8 @@ from pydantic import BaseModel, JsonValue
 
 from bot.audit.verify import Summary
 from bot.chat.budget_report import BudgetReport
+from bot.ports.audit_log import AuditReader
 from bot.ports.overview import Overview
-from bot.ports.trail import Trail
 from bot.web.api import models
 from bot.web.api.caller_permissions import CallerPermissions
 from bot.web.api.naming import Naming
@@ -61,7 +61,7 @@ class Reports:
     budget: Callable[[], Awaitable[BudgetReport]]
     tools: Report
     overview: Overview
-    trail: Trail
+    audit_reader: AuditReader
     verified: Verified
     naming: Naming
 
@@ -133,7 +133,9 @@ class Reports:
         await self.standing.need_admin(call.caller, "audit")
         page = call.query
         assert isinstance(page, models.AuditPage)  # noqa: S101 - the operation's query
-        rows = await self.trail.entries(after=page.after, session=page.session, limit=page.limit)
+        rows = await self.audit_reader.entries(
+            after=page.after, session=page.session, limit=page.limit
+        )
         entries: list[Mapping[str, JsonValue]] = [row.as_json() for row in rows]
         last = rows[-1].seq if rows else page.after
         return models.AuditEntries.model_validate({"entries": entries, "last_seq": last})

@@ -52,7 +52,7 @@ async def test_everything_is_audited_before_it_happens() -> None:
         AuditKind.DISPATCH_INTENT,
         AuditKind.DISPATCH_OUTCOME,
     ]
-    guards = [e.body["guard"] for e in world.memory.trail if e.kind is AuditKind.GUARD_VERDICT]
+    guards = [e.body["guard"] for e in world.memory.audit_log if e.kind is AuditKind.GUARD_VERDICT]
     assert guards == [
         "require_approval",
         "digest",
@@ -75,8 +75,8 @@ async def test_a_rejection_keeps_its_reason_and_sends_nothing() -> None:
 
     assert world.control.posts == []
     assert world.row(row.id).reason == "not now"
-    assert world.memory.trail[-1].kind is AuditKind.PROPOSAL_REJECTED
-    assert world.memory.trail[-1].body["reason"] == "not now"
+    assert world.memory.audit_log[-1].kind is AuditKind.PROPOSAL_REJECTED
+    assert world.memory.audit_log[-1].body["reason"] == "not now"
     assert world.wall.shown(row.id).state is S.REJECTED
 
 
@@ -92,7 +92,7 @@ async def test_the_loser_learns_privately_who_won_and_is_audited(winner: object)
     assert user == "U-late"
     assert str(world.row(row.id).decided_by) in text
     assert "12:00" in text
-    assert world.memory.trail[-1].kind is AuditKind.CLICK_REFUSED
+    assert world.memory.audit_log[-1].kind is AuditKind.CLICK_REFUSED
     assert len(world.control.posts) <= 1
 
 
@@ -228,7 +228,7 @@ async def test_secrets_in_an_answer_reach_neither_row_nor_journal_nor_thread() -
 
     journal = await world.carry(row, confirm(row))
 
-    kept = f"{world.row(row.id)} {journal.record} {world.wall.lines} {world.memory.trail}"
+    kept = f"{world.row(row.id)} {journal.record} {world.wall.lines} {world.memory.audit_log}"
     assert "canary" not in kept
     assert world.row(row.id).state is S.SUCCEEDED
 

@@ -130,7 +130,7 @@ class DecidingLife(RuleBasedStateMachine):
         assert all(row.state is ProposalState.SUPERSEDED for row in rows if row.id in replaced)
 
     @invariant()
-    def every_vote_and_order_is_on_the_trail(self) -> None:
+    def every_vote_and_order_is_in_the_audit_log(self) -> None:
         kinds, rows = self._kinds(), self._rows()
         votes = sum(len(row.votes) for row in rows)
         assert kinds.count(AuditKind.PROPOSAL_VOTED) == votes

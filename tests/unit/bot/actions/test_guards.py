@@ -38,7 +38,9 @@ async def test_a_valid_confirmation_passes_every_guard() -> None:
     world = World()
 
     assert await judged(world) is None
-    verdicts = [e.body["verdict"] for e in world.memory.trail if e.kind is AuditKind.GUARD_VERDICT]
+    verdicts = [
+        e.body["verdict"] for e in world.memory.audit_log if e.kind is AuditKind.GUARD_VERDICT
+    ]
     assert verdicts == ["passed"] * 10
 
 
@@ -63,8 +65,8 @@ async def test_a_row_that_differs_from_the_confirmed_one_is_refused(
     world = World()
 
     assert refused_by(await judged(world, change=change)) == guard
-    assert world.memory.trail[-1].body["guard"] == guard
-    assert world.memory.trail[-1].body["verdict"] == "refused"
+    assert world.memory.audit_log[-1].body["guard"] == guard
+    assert world.memory.audit_log[-1].body["verdict"] == "refused"
 
 
 @pytest.mark.parametrize(
@@ -127,12 +129,12 @@ async def judged_number(world: World, number: int) -> object:
 
 
 async def test_without_an_audit_log_nothing_passes() -> None:
-    class FullTrail(MemoryAudit):
+    class FullAuditLog(MemoryAudit):
         async def append(self, event: AuditEvent) -> None:
             raise StorageUnavailable("disk full")
 
     world = World()
-    world.audit = FullTrail(world.memory)
+    world.audit = FullAuditLog(world.memory)
 
     with pytest.raises(StorageUnavailable):
         await judged(world)

@@ -61,7 +61,7 @@ class ProposalLife(RuleBasedStateMachine):
         assert all(post.confirmed_by == row.decided_by for post in posts)
 
     @invariant()
-    def the_trail_has_one_decision_and_an_intent_before_each_post(self) -> None:
+    def the_audit_log_has_one_decision_and_an_intent_before_each_post(self) -> None:
         kinds = self.world.memory.kinds()
         decisions = (
             AuditKind.PROPOSAL_CONFIRMED,

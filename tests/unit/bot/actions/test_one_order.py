@@ -52,7 +52,7 @@ async def test_equal_cards_are_superseded_by_the_dispatch_and_audited() -> None:
     await world.carry(first, confirm(first))
 
     assert {world.row(one.id).state for one in others} == {S.SUPERSEDED}
-    rows = [e for e in world.memory.trail if e.kind is AuditKind.PROPOSAL_SUPERSEDED]
+    rows = [e for e in world.memory.audit_log if e.kind is AuditKind.PROPOSAL_SUPERSEDED]
     assert [(e.body["proposal"], e.body["same"]) for e in rows] == [
         (one.id, first.id) for one in others
     ]
@@ -85,7 +85,7 @@ async def test_two_equal_confirmations_at_once_dispatch_once_and_the_refusal_is_
     assert states == [S.SUCCEEDED, S.SUPERSEDED]
     verdicts = [
         e.body
-        for e in world.memory.trail
+        for e in world.memory.audit_log
         if e.kind is AuditKind.GUARD_VERDICT and e.body["verdict"] == "refused"
     ]
     assert [body["guard"] for body in verdicts] == ["one_order"]

@@ -46,7 +46,7 @@ async def test_omitted_parameters_are_audited() -> None:
     await world.desk().propose(DRAFT, call(1))
     await world.desk().propose(replace(DRAFT, params={}), call(2))
 
-    given, none = (event.body for event in world.memory.trail)
+    given, none = (event.body for event in world.memory.audit_log)
     assert "left_open" not in given
     assert "your deploy system picks" in str(none["left_open"])
 
@@ -59,7 +59,7 @@ async def test_an_actions_roles_are_required_in_addition_to_the_channels() -> No
     row = world.row(receipt.proposal_id)
     assert receipt.awaits == ("responder (only if also an sre-lead or on call)",)
     assert (row.confirm_roles, row.action_roles) == (("responder",), ("sre-lead", "on-call"))
-    assert world.memory.trail[0].body["action_roles"] == ["sre-lead", "on-call"]
+    assert world.memory.audit_log[0].body["action_roles"] == ["sre-lead", "on-call"]
 
 
 async def test_an_action_cannot_add_approvers_to_a_channel() -> None:
@@ -138,7 +138,7 @@ async def test_an_unproposable_action_is_reported_and_leaves_nothing(
         await world.desk().propose(draft, call())
 
     assert said in caught.value.message
-    assert (world.store.rows, world.wall.cards, world.memory.trail) == ({}, {}, [])
+    assert (world.store.rows, world.wall.cards, world.memory.audit_log) == ({}, {}, [])
 
 
 @pytest.mark.parametrize("filler", ["x", "&", "`", "@", "é", "\u202e", "😀", "\u3164"])
@@ -239,7 +239,7 @@ async def test_without_approvers_no_card_is_raised_and_the_setting_is_named(
     with pytest.raises(InvalidArguments, match=said):
         await world.desk().propose(DRAFT, call())
 
-    assert (world.store.rows, world.wall.cards, world.memory.trail) == ({}, {}, [])
+    assert (world.store.rows, world.wall.cards, world.memory.audit_log) == ({}, {}, [])
 
 
 async def test_without_deciders_a_proposal_is_checked_and_shown_and_never_stored() -> None:
@@ -254,7 +254,7 @@ async def test_without_deciders_a_proposal_is_checked_and_shown_and_never_stored
         "checkout",
         '{"version":"v41"}',
     )
-    assert (world.store.rows, world.memory.trail, world.came_into) == ({}, [], [])
+    assert (world.store.rows, world.memory.audit_log, world.came_into) == ({}, [], [])
     assert world.watches.rows == {}
 
 

@@ -62,8 +62,8 @@ async def test_a_decision_killed_at_any_point_ends_correct_and_sends_nothing(
 async def test_a_possibly_sent_action_is_unknown_on_card_thread_and_record() -> None:
     world = World()
     row = await world.proposed()
-    await world.store.decide(row.id, confirm(row), world.memory.trail[0])
-    await world.store.begin_dispatch(row.id, world.memory.trail[0])
+    await world.store.decide(row.id, confirm(row), world.memory.audit_log[0])
+    await world.store.begin_dispatch(row.id, world.memory.audit_log[0])
 
     ended = await sweep(world, row.id).run()
 
@@ -72,7 +72,7 @@ async def test_a_possibly_sent_action_is_unknown_on_card_thread_and_record() -> 
     (line,) = world.wall.words()
     assert "it may have taken effect" in line
     assert "not sent again" in line
-    (event,) = [e for e in world.memory.trail if e.kind is AuditKind.DISPATCH_OUTCOME]
+    (event,) = [e for e in world.memory.audit_log if e.kind is AuditKind.DISPATCH_OUTCOME]
     assert event.body["state"] == "unknown"
     assert world.came_into[-1] is S.UNKNOWN
 
@@ -80,7 +80,7 @@ async def test_a_possibly_sent_action_is_unknown_on_card_thread_and_record() -> 
 async def test_an_unsent_action_says_that_nothing_changed() -> None:
     world = World()
     row = await world.proposed()
-    await world.store.decide(row.id, confirm(row), world.memory.trail[0])
+    await world.store.decide(row.id, confirm(row), world.memory.audit_log[0])
 
     await sweep(world, row.id).run()
 
@@ -91,7 +91,7 @@ async def test_an_unsent_action_says_that_nothing_changed() -> None:
 async def test_a_second_sweep_posts_nothing() -> None:
     world = World()
     row = await world.proposed()
-    await world.store.decide(row.id, confirm(row), world.memory.trail[0])
+    await world.store.decide(row.id, confirm(row), world.memory.audit_log[0])
 
     assert [await sweep(world, row.id).run(), await sweep(world, row.id).run()] == [1, 0]
     assert len(world.wall.words()) == 1

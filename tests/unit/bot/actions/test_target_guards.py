@@ -41,7 +41,7 @@ async def carried(world: World, row: Proposal) -> Proposal:
 def facts_of(world: World, guard: str) -> object:
     (event,) = [
         e
-        for e in world.memory.trail
+        for e in world.memory.audit_log
         if e.kind is AuditKind.GUARD_VERDICT and e.body["guard"] == guard
     ]
     return event.body["facts"]

@@ -61,7 +61,7 @@ async def test_a_repeated_press_says_that_another_person_is_required() -> None:
     ((user, text),) = here.wall.whispers
     assert user == "U-a"
     assert "already confirmed it (1 of 2)" in text
-    assert here.memory.trail[-1].kind is AuditKind.CLICK_REFUSED
+    assert here.memory.audit_log[-1].kind is AuditKind.CLICK_REFUSED
     assert here.control.posts == []
 
 

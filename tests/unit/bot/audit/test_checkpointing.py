@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from adapters.errors import Unreachable
-from bot.audit.checkpoint import Checkpoint, TrailEnd
+from bot.audit.checkpoint import AuditLogEnd, Checkpoint
 from bot.audit.checkpointing import Checkpoints
 from tests.fixtures_audit import KEYS, chain_of
 
@@ -20,9 +20,9 @@ class Kept:
         self.now = datetime(2026, 11, 21, 12, tzinfo=UTC)
         self.made: list[tuple[int, datetime]] = []
 
-    async def end(self) -> TrailEnd:
+    async def end(self) -> AuditLogEnd:
         newest = ROWS[self.size - 1] if self.size else None
-        return TrailEnd(newest, self.made[-1] if self.made else None, self.now)
+        return AuditLogEnd(newest, self.made[-1] if self.made else None, self.now)
 
     async def keep_checkpoint(self, checkpoint: Checkpoint) -> bool:
         if checkpoint.size in dict(self.made):

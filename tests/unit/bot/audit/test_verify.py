@@ -202,11 +202,11 @@ def _unsealed(row: ChainRow) -> ChainRow:
 def test_rows_from_before_the_chain_are_counted_without_a_key_and_sealed_with_one() -> None:
     old = [_unsealed(row) for row in first_edition(4)]
     first = first_edition(1, AuditKeys(), before=old)[-1]._replace(prev=GENESIS)
-    trail = [*old, resealed(first, AuditKeys())]
-    found = verdict(trail, AuditKeys())
+    audit_log = [*old, resealed(first, AuditKeys())]
+    found = verdict(audit_log, AuditKeys())
     assert (found.bad, found.unsealed, found.rows) == (None, 4, 5)
-    assert bad_seq(trail) == 1
-    assert bad_seq(sealed_over(trail)) == 0
+    assert bad_seq(audit_log) == 1
+    assert bad_seq(sealed_over(audit_log)) == 0
 
 
 def test_a_sealed_row_cannot_be_made_one_from_before_the_chain() -> None:

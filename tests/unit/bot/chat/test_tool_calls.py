@@ -78,11 +78,11 @@ async def test_every_call_is_audited_before_its_result_is_seen() -> None:
     await desk(box).run(
         ECHO,
         call_context(),
-        lambda e: rows_at_end.append(len(memory.trail)) if isinstance(e, CallEnded) else None,
+        lambda e: rows_at_end.append(len(memory.audit_log)) if isinstance(e, CallEnded) else None,
         Signal(),
     )
 
-    (row,) = memory.trail
+    (row,) = memory.audit_log
     assert rows_at_end == [1]
     assert (row.kind, row.actor, row.session_id) == (AuditKind.TOOL_CALL, "U1", "s1")
     assert (row.body["tool"], row.body["arguments"], row.body["ok"]) == (

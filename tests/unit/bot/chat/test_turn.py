@@ -411,7 +411,7 @@ async def test_a_turn_without_a_conclusion_leaves_a_finding_in_the_audit_log(
     final = await bench.answer()
 
     assert final is not None
-    found = [e for e in bench.memory.trail if e.kind == "LLMToolDepthExceeded"]
+    found = [e for e in bench.memory.audit_log if e.kind == "LLMToolDepthExceeded"]
     assert [(e.body["rounds"], e.body["results"]) for e in found] == [
         (final.rounds, len(final.evidence))
     ] * rows

@@ -83,7 +83,7 @@ async def test_a_round_is_one_row_with_its_price_and_one_audit_row() -> None:
     ((_, spending),) = bench.rows.rows.values()
     assert spending.cost_usd_micros == record.cost_usd_micros == 100 * 3 + 15 + 75 + 10 * 15
     assert (spending.turn_id, spending.round, spending.provider) == (ASK.turn_id, 1, "a")
-    (row,) = bench.memory.trail
+    (row,) = bench.memory.audit_log
     assert (row.kind, row.body["cost_usd_micros"]) == (AuditKind.MODEL_CALL, 540)
     assert (
         bench.metrics.registry.get_sample_value("kortex_spent_usd_micros_total", {"provider": "a"})
@@ -106,7 +106,7 @@ async def test_an_unanswered_round_costs_nothing_and_has_no_row() -> None:
     record = await bench.round()
 
     assert record.error is ErrorKind.AUTH
-    assert (bench.rows.rows, bench.memory.trail) == ({}, [])
+    assert (bench.rows.rows, bench.memory.audit_log) == ({}, [])
 
 
 async def test_a_round_over_the_budget_goes_to_a_free_provider() -> None:
@@ -119,7 +119,7 @@ async def test_a_round_over_the_budget_goes_to_a_free_provider() -> None:
     assert (first.provider, second.provider) == ("paid", "free")
     assert (first.notices, second.notices) == ((), (DAILY,))
     assert Notice(DAILY) in bench.events
-    refused = [e for e in bench.memory.trail if e.kind is AuditKind.BUDGET_REFUSED]
+    refused = [e for e in bench.memory.audit_log if e.kind is AuditKind.BUDGET_REFUSED]
     assert [(e.body["round"], e.body["limit"]) for e in refused] == [(2, "daily")]
 
 

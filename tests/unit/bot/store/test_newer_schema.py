@@ -115,7 +115,7 @@ async def test_the_previous_version_restarts_on_an_expanded_schema(
     async with AsyncExitStack() as stack:
         settings = Settings.model_validate({"database": {"url": empty_url}})
         stores = await open_stores(settings, stack)
-        assert await stores.trail.newest() is None
+        assert await stores.audit_reader.newest() is None
 
 
 async def test_the_previous_version_does_not_start_on_a_contracted_schema(

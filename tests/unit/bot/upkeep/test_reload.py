@@ -28,7 +28,7 @@ endpoint = { url = "http://plane/rollback", token = "first-token" }
 
 
 @dataclass
-class Trail:
+class AuditRows:
     """Keeps what is appended; `away` cannot be written."""
 
     rows: list[AuditEvent] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Running:
     file: Path
     live_config: LiveConfig
     reload: Reload
-    trail: Trail
+    audit: AuditRows
 
     def edit(self, before: str, after: str) -> None:
         text = self.file.read_text()
@@ -83,10 +83,10 @@ def running_without_token(tmp_path: Path) -> Running:
 
 def started_from(file: Path) -> Running:
     settings = load(file, {})
-    live_config, trail = LiveConfig(settings), Trail()
-    reload = Reload(settings, lambda: load(file, {}), trail)
+    live_config, audit = LiveConfig(settings), AuditRows()
+    reload = Reload(settings, lambda: load(file, {}), audit)
     reload.add("rules", SECTIONS, live_config.prepare)
-    return Running(file, live_config, reload, trail)
+    return Running(file, live_config, reload, audit)
 
 
 async def test_a_reloadable_change_applies_at_once_and_is_audited(running: Running) -> None:
@@ -99,7 +99,7 @@ async def test_a_reloadable_change_applies_at_once_and_is_audited(running: Runni
     assert running.live_config.roles["responder"].users == ("U2",)
     assert running.live_config.action_lines[0] == "rollback-deploy: Roll it back (*)"
     assert running.live_config.channels[0].match == "inc-*"
-    (row,) = running.trail.rows
+    (row,) = running.audit.rows
     assert row.kind is AuditKind.CONFIG_RELOADED
     assert row.body["outcome"] == "in force"
     assert row.body["changed"] == ["actions", "channels", "roles"]
@@ -125,7 +125,7 @@ async def test_an_unusable_file_changes_nothing_and_the_refusal_is_audited(
     assert not await running.reload.run()
 
     assert running.seen == seen
-    (row,) = running.trail.rows
+    (row,) = running.audit.rows
     assert row.body["outcome"] == "refused"
     assert why in str(row.body["why"])
     assert "second-token" not in str(row.body)
@@ -148,7 +148,7 @@ async def test_a_variable_missing_from_this_process_is_refused_by_name(
     assert not await running.reload.run()
 
     assert running.seen == seen
-    assert running.trail.rows[0].body == {
+    assert running.audit.rows[0].body == {
         "outcome": "refused",
         "why": f"{key} is read from the environment variable LEAD, which this process does not "
         "have: restart it with that variable",
@@ -167,7 +167,7 @@ async def test_a_variable_of_the_rules_file_is_reported_like_one_of_the_configur
 
     assert not await running.reload.run()
 
-    why = str(running.trail.rows[0].body["why"])
+    why = str(running.audit.rows[0].body["why"])
     assert why.startswith("reflexes.0.endpoint.token is read from the environment variable LEAD")
 
 
@@ -181,7 +181,7 @@ async def test_a_variable_of_a_table_that_needs_a_restart_is_named_until_then(
     assert await running.reload.run()
 
     assert running.live_config.roles["responder"].users == ("U2",)
-    told = [(r.body["needs_restart"], r.body["not_in_environment"]) for r in running.trail.rows]
+    told = [(r.body["needs_restart"], r.body["not_in_environment"]) for r in running.audit.rows]
     words = (
         "platform.url is read from the environment variable LEAD, which this process does not "
         "have: restart it with that variable"
@@ -225,7 +225,7 @@ async def test_a_change_that_needs_a_restart_is_named_until_then(running: Runnin
     assert await running.reload.run()
     assert await running.reload.run()
 
-    assert [row.body["needs_restart"] for row in running.trail.rows] == [["llm"], ["llm"]]
+    assert [row.body["needs_restart"] for row in running.audit.rows] == [["llm"], ["llm"]]
 
 
 async def test_a_reloadable_part_of_a_table_needs_no_restart(running: Running) -> None:
@@ -237,19 +237,19 @@ async def test_a_reloadable_part_of_a_table_needs_no_restart(running: Running) -
     running.file.write_text("[llm]\nmax_tool_depth = 3\n" + running.file.read_text())
     assert await running.reload.run()
 
-    told = [(row.body["changed"], row.body["needs_restart"]) for row in running.trail.rows]
+    told = [(row.body["changed"], row.body["needs_restart"]) for row in running.audit.rows]
     assert told == [(["llm.tools"], []), (["llm.tools"], ["llm"])]
 
 
 async def test_without_its_audit_row_nothing_is_applied(running: Running) -> None:
     seen = running.seen
-    running.trail.away = True
+    running.audit.away = True
     running.edit('users = ["U1"]', 'users = ["U2"]')
 
     assert not await running.reload.run()
     assert running.seen == seen
 
-    running.trail.away = False
+    running.audit.away = False
     assert await running.reload.run()
     assert running.live_config.roles["responder"].users == ("U2",)
 
@@ -290,7 +290,7 @@ async def test_every_request_reloads_every_part(
         asked.set()
         assert await asyncio.wait_for(told.get(), 10) == "in force"
 
-    assert running.trail.rows[0].body["parts"] == {"plugins": {"loaded": 2}}
+    assert running.audit.rows[0].body["parts"] == {"plugins": {"loaded": 2}}
 
 
 async def test_a_part_with_a_bug_does_not_end_the_process(
@@ -308,4 +308,4 @@ async def test_a_part_with_a_bug_does_not_end_the_process(
         await asyncio.wait_for(broken.wait(), 10)
         await asyncio.sleep(0)
 
-    assert running.trail.rows == []
+    assert running.audit.rows == []

@@ -31,7 +31,7 @@ async def test_the_chart_is_shown_only_to_the_asker_and_audited() -> None:
     answer = await ask(ingress, "CHART p99 checkout now-2h .. now", user_id="U2")
 
     (request,) = ingress.chart_requests
-    (row,) = ingress.memory.trail
+    (row,) = ingress.memory.audit_log
     assert "p99 of checkout" in answer
     assert (request.metric, request.product, request.time_range) == (
         "p99",
@@ -84,7 +84,7 @@ async def test_outsiders_get_no_chart_and_the_attempt_is_audited() -> None:
 
     assert answer == "Guests can't."
     assert ingress.chart_requests == []
-    assert ingress.memory.trail[0].body["allowed"] is False
+    assert ingress.memory.audit_log[0].body["allowed"] is False
 
 
 async def test_echoed_text_is_inert() -> None:

@@ -49,7 +49,7 @@ async def ask(ingress: Ingress, text: str, **fields: str) -> str:
 async def test_help_is_for_everyone(ingress: Ingress, text: str) -> None:
     answer = await ask(ingress, text, user_id="U9")
     assert replies.COMMAND_HELP in answer
-    assert ingress.memory.trail == []
+    assert ingress.memory.audit_log == []
 
 
 async def test_an_unknown_subcommand_shows_help_and_echoes_only_inert_text(
@@ -65,7 +65,7 @@ async def test_figures_are_for_admins_and_the_attempt_is_audited(
     ingress: Ingress, text: str
 ) -> None:
     answer = await ask(ingress, text, user_id="U2")
-    (row,) = ingress.memory.trail
+    (row,) = ingress.memory.audit_log
     assert answer == f"{replies.FOR_ADMINS[text]}: @lead."
     assert (row.kind, row.actor, row.body["allowed"]) == (AuditKind.ADMIN_COMMAND, "U2", False)
 
@@ -91,7 +91,7 @@ async def test_budget_lists_spending_by_person(ingress: Ingress) -> None:
     assert "`█████░░░░░░░░░░░░░░░`" in answer
     assert "<@U0ASKER>: $2.5000, 1 round, 120 tokens" in answer
     assert "anthropic: $2.5000" in answer
-    assert [row.body["allowed"] for row in ingress.memory.trail] == [True]
+    assert [row.body["allowed"] for row in ingress.memory.audit_log] == [True]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ async def test_a_command_from_another_workspace_learns_nothing(
     ingress: Ingress, foreign: dict[str, str]
 ) -> None:
     assert await ask(ingress, "budget", **foreign) == replies.EXTERNAL
-    assert ingress.memory.trail == []
+    assert ingress.memory.audit_log == []
 
 
 class BrokenAudit:

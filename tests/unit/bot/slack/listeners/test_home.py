@@ -59,7 +59,7 @@ async def test_a_person_without_roles_sees_only_that(ingress: Ingress) -> None:
     assert "1 more in places that you are not in" in tab
     for hidden in ("acquisition", "war-room", "secret", "budget", "(admins)", "For admins", "$"):
         assert hidden not in tab.lower()
-    assert ingress.memory.trail == []
+    assert ingress.memory.audit_log == []
 
 
 async def test_a_responder_sees_their_channels_and_waiting_proposals(ingress: Ingress) -> None:
@@ -82,7 +82,7 @@ async def test_an_admin_sees_spending_and_models_and_is_audited_once(ingress: In
     assert "`/kortex budget`" in tab
     assert "in `#war-room`: lead" in tab
     assert "🧊 Frozen" in tab
-    (row,) = ingress.memory.trail
+    (row,) = ingress.memory.audit_log
     assert (row.kind, row.body["command"]) == (AuditKind.ADMIN_COMMAND, "home")
 
 

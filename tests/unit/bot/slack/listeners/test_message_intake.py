@@ -284,10 +284,10 @@ async def test_an_external_person_is_refused_politely(ingress: Ingress, field: s
 
 async def test_external_messages_in_a_bots_thread_are_ignored(ingress: Ingress) -> None:
     await ingress.session_at("100.1")
-    before = len(ingress.memory.trail)
+    before = len(ingress.memory.audit_log)
     await ingress.send(event(said("we see it too", thread_ts="100.1", user_team="T9")))
     assert ingress.workflows.turns == {}
-    assert (ingress.whispers.said, len(ingress.memory.trail)) == ([], before)
+    assert (ingress.whispers.said, len(ingress.memory.audit_log)) == ([], before)
 
 
 async def test_a_trusted_workspace_may_ask() -> None:

@@ -73,7 +73,7 @@ async def test_a_click_without_the_role_is_refused_privately_and_audited(
     click = pressed(action, "p-1", user={"id": "U9", "team_id": "T1"})
     response = await ingress.send(click)
     (text,) = ingress.told
-    (refused,) = ingress.memory.trail
+    (refused,) = ingress.memory.audit_log
     assert response.status == 200
     assert text == NOT_YOU
     assert (refused.kind, refused.actor, refused.body["why"]) == (
@@ -292,7 +292,7 @@ async def test_a_freeze_refuses_confirm_and_lets_reject(ingress: Ingress) -> Non
     await ingress.send(pressed(CONFIRM, "p-1"))
     assert ingress.workflows.decisions == []
     assert "every action is frozen" in ingress.told[0]
-    assert [event.body["why"] for event in ingress.memory.trail] == ["frozen"]
+    assert [event.body["why"] for event in ingress.memory.audit_log] == ["frozen"]
     await ingress.send(pressed(REJECT, "p-1"))
     assert len(ingress.forms) == 1
 

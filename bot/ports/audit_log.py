@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from bot.domain.audit import AuditEvent, TrailEntry
+from bot.domain.audit import AuditEntry, AuditEvent
 
 
 class AuditLog(Protocol):
@@ -23,7 +23,7 @@ class AuditLog(Protocol):
         ...
 
 
-class Trail(Protocol):
+class AuditReader(Protocol):
     async def entries(
         self,
         *,
@@ -32,6 +32,6 @@ class Trail(Protocol):
         since: datetime | None = None,
         limit: int = 1000,
         newest: bool = False,
-    ) -> Sequence[TrailEntry]:
+    ) -> Sequence[AuditEntry]:
         """In order, beyond row `after`; `newest` takes the last ones. Raises StorageUnavailable."""
         ...
