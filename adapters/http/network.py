@@ -15,9 +15,9 @@ import httpx
 from adapters.http.egress import ReachableAddresses, check_resolved, is_address
 
 _MOST_ADDRESSES: Final = 8
-_END_OF_HEAD: Final = b"\r\n\r\n"
+_END_OF_HEAD: Final = re.compile(rb"\n\r?\n")  # h11 accepts bare line ends
 _CHUNK_SIZE: Final = re.compile(rb"[0-9A-Fa-f]{1,20}")
-_IN_CHUNKS: Final = re.compile(rb"\r\ntransfer-encoding:", re.IGNORECASE)
+_IN_CHUNKS: Final = re.compile(rb"\ntransfer-encoding:", re.IGNORECASE)
 
 
 class CheckedNetwork(httpcore.AsyncNetworkBackend):
@@ -163,12 +163,11 @@ class Connection(httpcore.AsyncNetworkStream):
         if self._chunks is not None:
             self._chunks.read(data)
         elif self._body_at < 0:
-            seen = max(0, len(self._head) - len(_END_OF_HEAD))
+            seen = max(0, len(self._head) - 2)
             self._head += data
-            end = self._head.find(_END_OF_HEAD, seen)
-            if end >= 0:
-                self._body_at = end + len(_END_OF_HEAD)
-                if _IN_CHUNKS.search(self._head, 0, end):
+            if end := _END_OF_HEAD.search(self._head, seen):
+                self._body_at = end.end()
+                if _IN_CHUNKS.search(self._head, 0, end.start()):
                     self._chunks = _Chunks()
                     self._chunks.read(bytes(self._head[self._body_at :]))
                 self._head.clear()

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 
+import httpx2
 import pytest
 
 from adapters.audit.http import AuditHttp
@@ -18,8 +19,11 @@ from adapters.errors import AdapterError
 from adapters.http.client import http_client
 from adapters.http.errors import mapped_errors
 from adapters.http.transport import Route
+from adapters.kubernetes.api import KubernetesApi
+from adapters.kubernetes.config import Access
 from adapters.llm.messages import Message, Role, TextChunk
 from adapters.llm.registry import create
+from adapters.mcp.http_transport import sdk_client
 from adapters.observe.backend import Backend
 from adapters.platform.http_platform import HttpPlatform
 from bot.ports.failures import SurfaceFailed
@@ -27,7 +31,7 @@ from bot.slack.api.web_api import create_api, slack_session
 from tests.fakes.capabilities import call_context
 from tests.fixtures_peers import OK, Peer, listening
 from tests.fixtures_providers import ASKED, config_for, everything, joined
-from tools.errors import CapabilityUnavailable, UpstreamFailed
+from tools.errors import CapabilityUnavailable, InvalidArguments, UpstreamFailed
 
 READ_S = 0.8  # the deadline of the faulty calls
 FAILED = "failed"
@@ -45,6 +49,10 @@ class Kind:
 
 def sized(body: bytes, status: bytes = b"200 OK", more: bytes = b"") -> bytes:
     return b"HTTP/1.1 %s\r\n%scontent-length: %d\r\n\r\n%s" % (status, more, len(body), body)
+
+
+def zipped(body: bytes, layers: int = 1) -> bytes:
+    return sized(body, more=b"content-encoding: " + b", ".join([b"gzip"] * layers) + b"\r\n")
 
 
 def chunked(body: bytes) -> bytes:
@@ -159,6 +167,36 @@ async def slack(url: str, read_s: float) -> AsyncIterator[Ask]:
         yield ask
 
 
+@asynccontextmanager
+async def mcp(url: str, read_s: float) -> AsyncIterator[Ask]:
+    """The client that the MCP SDK is given. It speaks httpx2, over ours."""
+    async with http_client(connect_s=0.5, read_s=read_s) as client, sdk_client(client, "x") as sdk:
+
+        async def ask(word: str) -> str:
+            try:
+                return str((await sdk.post(f"{url}/", json=f"word{word}word")).json()["name"])
+            except (AdapterError, httpx2.HTTPError, json.JSONDecodeError, KeyError):
+                return FAILED
+
+        yield ask
+
+
+@asynccontextmanager
+async def kubernetes(url: str, _read_s: float) -> AsyncIterator[Ask]:
+    api = KubernetesApi(Access(url, None, str))
+
+    async def ask(word: str) -> str:
+        try:
+            return str(json.loads(await api.get(f"/word{word}word"))["name"])
+        except (UpstreamFailed, InvalidArguments, CapabilityUnavailable, json.JSONDecodeError):
+            return FAILED
+
+    try:
+        yield ask
+    finally:
+        await api.aclose()
+
+
 def slack_answer(word: bytes) -> bytes:
     return sized(b'{"ok": true, "name": "%s"}' % word, more=b"content-type: application/json\r\n")
 
@@ -169,9 +207,14 @@ KINDS = {
     "platform": Kind(platform, about),
     "control plane": Kind(control_plane, about),
     "outgoing": Kind(outgoing, outgoing_answer),
+    "MCP": Kind(mcp, about),
 }
 SLACK = Kind(slack, slack_answer)  # aiohttp's client, which slack-sdk is built on
-every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+# Its deadline is minutes long, which is too long for most of the faults.
+PATIENT = {"Kubernetes": Kind(kubernetes, about)}
+every_kind = pytest.mark.parametrize(
+    "kind", [*KINDS.values(), *PATIENT.values()], ids=[*KINDS, *PATIENT]
+)
 
 
 async def asked_word(reader: asyncio.StreamReader) -> bytes:
@@ -193,6 +236,14 @@ STRAY = {
     "an interim answer": b"HTTP/1.1 103 Early Hints\r\n\r\n",
     "the end of chunks": b"0\r\n\r\n",
     "no HTTP": b"\x00\xff",
+    "half a line of a head": b"HTTP/1.1 200 O",
+    "a head without its last line": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n",
+    "an answer that asks to go on": b"HTTP/1.1 100 Continue\r\n\r\n",
+    "an answer with bare line ends": b"HTTP/1.1 200 OK\nContent-Length: 0\n\n",
+    "the end of a chunk": b"\r\n1a\r\n",
+    "a goodbye of HTTP/2": b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0",
+    "an alert of TLS": b"\x15\x03\x03\0\x02\x01\0",
+    "an answer to another protocol": b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
 }
 
 
@@ -213,6 +264,19 @@ LONGER = {
     "a length beside chunks": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n"
     b"0\r\n\r\n" + sized(b"stray"),
     "two lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 7\r\n\r\nhistray",
+    "the same length twice": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nhi" + TIMED_OUT,
+    "a head with bare line ends": b"HTTP/1.1 200 OK\nContent-Length: 0\n\n" + NOTHING + b"\r\n",
+    "a head with one bare line end": b"HTTP/1.1 204 No Content\r\nX: y\r\n\n" + NOTHING + b"\r\n",
+    "another head with a bare line end": b"HTTP/1.1 304 Not Modified\n\r\n" + NOTHING + b"\r\n",
+    "a bare line end after an interim answer": b"HTTP/1.1 103 Early Hints\n\n" + NOTHING + b"\r\n" + NOTHING + b"\r\n",
+    "an interim answer before and an answer after": b"HTTP/1.1 103 Early Hints\r\n\r\n" + NOTHING + b"\r\n" + NOTHING + b"\r\n",
+    "a folded header": b"HTTP/1.1 200 OK\r\nX: y\r\n Transfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n" + NOTHING + b"\r\n",
+    "chunks of an unknown coding": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: x, chunked\r\n\r\n0\r\n\r\n" + NOTHING + b"\r\n",
+    "chunks in bare lines": b"HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n0\r\n\r\n" + NOTHING + b"\r\n",
+    "trailers in bare lines": CHUNKS + b"2\r\nhi\r\n0\r\nX: y\n\n" + NOTHING + b"\r\n",
+    "a negative chunk": CHUNKS + b"-1\r\n\r\n0\r\n\r\n" + NOTHING + b"\r\n",
+    "a compressed answer with more behind it": zipped(gzip.compress(b"hi")) + NOTHING + b"\r\n",
+    "a compressed body with more behind it": zipped(gzip.compress(b"hi") + b"x") + NOTHING + b"\r\n",
 }  # fmt: skip
 
 
@@ -315,6 +379,37 @@ async def test_a_408_that_crosses_a_request_fails_only_that_request(kind: Kind) 
     assert told == ["11", FAILED, "33", "44"]
 
 
+@pytest.mark.parametrize(
+    "kind", [*KINDS.values(), *PATIENT.values(), SLACK], ids=[*KINDS, *PATIENT, "Slack"]
+)
+@pytest.mark.parametrize("status", [b"301", b"302", b"303", b"307", b"308"])
+async def test_a_redirect_to_another_host_is_an_error(kind: Kind, status: bytes) -> None:
+    visits: list[bytes] = []
+
+    async def elsewhere(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        visits.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(kind.answer(b"22"))
+
+    async with AsyncExitStack() as stack:
+        other = await stack.enter_async_context(listening(elsewhere))
+        places = iter([other.replace("127.0.0.1", "localhost"), other.removeprefix("http:")])
+
+        async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            while word := await asked_word(reader):
+                place = next(places, "")
+                location = b"location: %s/word22word\r\n" % place.encode()
+                moved = sized(b"", status + b" Moved", location)
+                writer.write(moved if place else kind.answer(word))
+
+        url = await stack.enter_async_context(listening(peer))
+        ask = await stack.enter_async_context(kind.opened(url, 10))
+        async with asyncio.timeout(20):
+            answers = [await ask(word) for word in ("12", "22", "33")]
+
+    assert answers == [FAILED, FAILED, "33"]
+    assert visits == []
+
+
 def after_its_head(*parts: bytes, every_s: float = 0.1) -> Peer:
     """What is sent to a first request; the last part again and again, until the client leaves."""
 
@@ -347,10 +442,6 @@ def chunk(data: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
-def zipped(body: bytes, layers: int = 1) -> bytes:
-    return sized(body, more=b"content-encoding: " + b", ".join([b"gzip"] * layers) + b"\r\n")
-
-
 FAULTS = {
     "a malformed chunk": after_its_head(CHUNKS, b"zz\r\nhello\r\n", b""),
     "a malformed head": after_its_head(b"HTP/1.1 nonsense\r\n\r\n", b""),
@@ -358,6 +449,26 @@ FAULTS = {
     "a body byte by byte": after_its_head(CHUNKS, chunk(b" "), every_s=0.02),
     "a chunk's head without an end": after_its_head(CHUNKS, b"3;a=", b"b", every_s=0.02),
     "interim answers without an end": after_its_head(b"HTTP/1.1 103 x\r\n\r\n", every_s=0.02),
+    "a negative chunk": after_its_head(CHUNKS, b"-1\r\nhello\r\n", b""),
+    "a chunk of more than 64 bits": after_its_head(CHUNKS, b"1" + b"0" * 17 + b"\r\n", b"x"),
+    "a chunk's extension of a megabyte": after_its_head(CHUNKS, b"1;" + b"a" * (1 << 20), b""),
+    "a header of ten megabytes": after_its_head(OK + b"x: " + b"y" * (10 << 20), b""),
+    "a header byte by byte": after_its_head(OK + b"x: ", b"y", every_s=0.02),
+    "a hundred thousand headers": after_its_head(OK + b"a: b\r\n" * 100_000 + b"\r\n", b""),
+    "two different lengths": after_its_head(
+        OK + b"content-length: 2\r\ncontent-length: 9\r\n\r\n{}", b""
+    ),
+    "a length that is no number": after_its_head(OK + b"content-length: +2\r\n\r\n{}", b""),
+    "a length of more than 64 bits": after_its_head(
+        OK + b"content-length: 99999999999999999999\r\n\r\n{", b" ", every_s=0.02
+    ),
+    "an unasked compression": after_its_head(
+        sized(b"\x28\xb5\x2f\xfd", more=b"content-encoding: zstd\r\n"), b""
+    ),
+    "another unasked compression": after_its_head(
+        sized(b"\x0b\x01\x80hi\x03", more=b"content-encoding: br\r\n"), b""
+    ),
+    "a compression cut short": after_its_head(zipped(gzip.compress(b"{}" * 999)[:20]), b""),
     "trailers without an end": after_its_head(CHUNKS, b"0\r\n", b"a: b\r\n", every_s=0.02),
     "another protocol": after_its_head(
         b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", b"x"
@@ -376,7 +487,7 @@ FAULTS = {
 
 
 # To aiohttp these are whole answers that are no JSON, so their connection is kept.
-WHOLE = {"two layers by two headers", "four layers of empty members"}
+WHOLE = {"two layers by two headers", "four layers of empty members", "a compression cut short"}
 FAULTY = {
     **{f"{what}-{name}": (kind, FAULTS[what]) for name, kind in KINDS.items() for what in FAULTS},
     **{f"{what}-Slack": (SLACK, FAULTS[what]) for what in FAULTS if what not in WHOLE},
