@@ -86,8 +86,19 @@ async def test_a_server_behind_a_checked_address_must_prove_its_name(
     assert [isinstance(each, httpx.Response) for each in told] == [is_asked]
 
 
-async def test_a_stray_answer_in_the_same_packet_is_discarded(
-    tmp_path: Path, request: pytest.FixtureRequest
+@pytest.mark.parametrize("pause_s", [0.05, 0.0], ids=["while idle", "in the same packet"])
+@pytest.mark.parametrize(
+    "stray",
+    [
+        b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nstray",
+        b"HTTP/1.1 200 O",
+        b"\n",
+    ],
+    ids=["408", "200", "half a line", "a line's end"],
+)
+async def test_a_stray_answer_is_discarded(
+    tmp_path: Path, request: pytest.FixtureRequest, stray: bytes, pause_s: float
 ) -> None:
     """TLS holds it back in a record of its own, where the socket shows nothing of it."""
     request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
@@ -101,15 +112,19 @@ async def test_a_stray_answer_in_the_same_packet_is_discarded(
         while await reader.readuntil(b"\r\n\r\n"):
             number += 1
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n%d" % number)
-            writer.write(b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n")
+            await asyncio.sleep(pause_s)
+            writer.write(stray)
             await writer.drain()
 
+    told = []
     async with (
         listening(peer, context) as url,
         http_client(tls=its_authority(file)) as client,
     ):
         there = url.replace("http://127.0.0.1", "https://localhost")
-        told = [(await client.get(there)).text for _ in range(4)]
+        for _ in range(4):
+            told.append((await client.get(there)).text)
+            await asyncio.sleep(2 * pause_s)
     assert told == ["1", "2", "3", "4"]
 
 
