@@ -7,9 +7,9 @@ from typing import Any
 
 from adapters.llm.messages import StreamChunk
 from adapters.llm.port import Provider
-from bot.chat.changes import ProposalsOf, no_proposals
+from bot.chat.attachments import PictureOf, no_picture
+from bot.chat.delivery import ProposalsOf, no_proposals
 from bot.chat.models import Models
-from bot.chat.pictures import PictureOf, no_picture
 from bot.chat.rounds import Rounds
 from bot.chat.tool_calls import Toolbox, ToolDesk
 from bot.chat.turn import Turns

@@ -30,7 +30,7 @@ from bot.app.workspace import (
     providers_report,
 )
 from bot.app.workspaces import Workspaces
-from bot.chat.budget_alert import BudgetAlert
+from bot.chat.budget_report import BudgetAlert
 from bot.chat.delivery import Redelivery
 from bot.chat.stopping import Signal
 from bot.domain.charted import charts_of

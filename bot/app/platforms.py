@@ -13,7 +13,7 @@ import structlog
 from adapters.llm.messages import Picture
 from adapters.llm.on_call import asks_who_is_on_call, on_call_note
 from bot.actions.propose import ProposalScope
-from bot.chat.pictures import PictureOf, no_picture
+from bot.chat.attachments import PictureOf, no_picture
 from bot.domain.channel import UNKNOWN, Channel, ChannelRule, Readers, channel_of
 from bot.domain.chart import Chart
 from bot.domain.ids import API, MessageTs, Person, Place, SessionId, TeamId, TurnId, UserId

@@ -18,8 +18,8 @@ from bot.app.backend_selection import evidence_links
 from bot.app.build import Base
 from bot.app.conversation import Conversation
 from bot.app.platforms import Directory, Platform
+from bot.chat.attachments import withheld
 from bot.chat.chart_answer import ChartAnswers
-from bot.chat.pictures import withheld
 from bot.domain.audit import AuditEvent
 from bot.domain.budget import BudgetLimits
 from bot.domain.freeze import Freeze
@@ -55,12 +55,10 @@ from bot.slack.listeners.ports import (
     ProvidersReport,
 )
 from bot.slack.roles.channel_access import ChannelAccess
-from bot.slack.roles.directory import SlackRoleDirectory
-from bot.slack.roles.paging import Paging
+from bot.slack.roles.directory import Paging, SlackRoleDirectory
 from bot.slack.text.links import LinkPolicy
 from bot.slack.views.admin_messages import AdminMessages
-from bot.slack.views.chart_image import painter
-from bot.slack.views.charts import described
+from bot.slack.views.charts import described, painter
 from bot.slack.views.surface import SlackSurface
 from bot.slack.views.threads import SlackThreads
 from bot.store.audit_reading import StoredAuditReader

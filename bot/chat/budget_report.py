@@ -1,11 +1,16 @@
-"""The budget's day in figures, for `/kortex budget`, `kortex budget` and HTTP."""
+"""The budget's day: its figures for commands and HTTP, and the daily alert to admins."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
+import structlog
 from pydantic import JsonValue
 
-from bot.domain.budget import BudgetLimits, projected_usd_micros
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.budget import BudgetLimits, is_alert_due, projected_usd_micros
+from bot.domain.tenancy import HOME
+from bot.ports.audit_log import AuditLog
 from bot.ports.ledger import Ledger, SpentBy, Today
 
 GROUPS = ("user", "channel", "provider", "session")
@@ -53,3 +58,71 @@ async def budget_report(ledger: Ledger, limits: BudgetLimits) -> BudgetReport:
     """Read it now. Raises StorageUnavailable."""
     by = {group: await ledger.report(None, group) for group in GROUPS}
     return BudgetReport(await ledger.today(), limits, by)
+
+
+log = structlog.get_logger(__name__)
+
+
+class AlertDays(Protocol):
+    async def claim(self, day: str) -> bool:
+        """True if the caller has to send the day's alert."""
+        ...
+
+    async def told(self, day: str) -> None: ...
+
+
+class BudgetAlert:
+    """Alerts admins.
+
+    `tell` returns how many it reached; `tenant` is the workspace with that budget.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        days: AlertDays,
+        audit: AuditLog,
+        limits: BudgetLimits,
+        tell: Callable[[str], Awaitable[int]],
+        tenant: str = HOME,
+    ) -> None:
+        self._ledger = ledger
+        self._days = days
+        self._audit = audit
+        self._limits = limits
+        self._tell = tell
+        self._tenant = tenant
+
+    async def run(self) -> None:
+        """Send the alert if it is due. Raises StorageUnavailable."""
+        if not self._limits.daily_usd_micros:
+            return
+        today = await self._ledger.today()
+        date = today.at.date().isoformat()
+        day = f"{date}:{self._tenant}" if self._tenant else date
+        if not is_alert_due(self._limits, today.used_usd_micros) or not await self._days.claim(day):
+            return
+        reached = await self._tell(alert_text(today, self._limits))
+        log.warning("budget_alert", day=day, used=today.used_usd_micros, admins=reached)
+        if not reached:
+            return  # tried again when the claim has run out
+        await self._audit.append(
+            AuditEvent(
+                AuditKind.BUDGET_ALERT,
+                "kortex",
+                {"day": date, "used_usd_micros": today.used_usd_micros, "admins": reached},
+                key=f"budget.alert:{day}",
+            )
+        )
+        await self._days.told(day)
+
+
+def alert_text(today: Today, limits: BudgetLimits) -> str:
+    used, limit = today.used_usd_micros, limits.daily_usd_micros
+    projected = projected_usd_micros(used, today.elapsed_s)
+    return (
+        f"Today's model budget: ${used / 1_000_000:,.2f} of ${limit / 1_000_000:,.2f} is used "
+        f"({100 * used // limit} %). At this rate today will cost ${projected / 1_000_000:,.2f}. "
+        "When it is spent, cheaper models and then triage answer until 00:00 UTC. "
+        "`/kortex budget` shows who spent it."
+    )

@@ -1,28 +1,93 @@
 """The earlier turns of a request: all, or the newest and a summary; the newest tool results.
 
-The summary is a round of its own, paid by the budget.
+An answer rests on the results of its own turn, and older ones can be read again by a call. The raw
+part moves in steps of several turns, so that the prefix which vendors cache stays the same. The
+summary is a round of its own, paid by the budget.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
+from typing import Final
 
 from pydantic import JsonValue
 
+from adapters.llm.first_look.calls import is_of_look
+from adapters.llm.first_look.digest import MOST_TOKENS as LOOK_TOKENS
 from adapters.llm.messages import CompleteRequest, Message, Role
-from bot.chat.earlier_results import fold_earlier
-from bot.chat.round_record import RoundRecord, round_from_json, round_to_json
+from bot.chat.round_record import QuietReplay, RoundRecord, round_from_json, round_to_json
+from bot.chat.turn_budget import TurnBudget
 from bot.chat.window import (
     BYTES_PER_TOKEN,
     estimate_tokens,
+    folded,
     folded_tokens,
     room_tokens,
     size_of,
     turns_of,
+    utf8_bytes,
 )
 from bot.domain.budget import NO_MODEL
 from bot.domain.session import SUMMARY_REQUEST, Summary
-from bot.ports.durability import Journal
+from bot.domain.turn_events import Notice, TurnEvent
+from bot.ports.durability import Journal, StopSignal
+from tools.attached import READ_ATTACHMENT
+from tools.contract import PROPOSE_TOOL_ID
+
+# More is folded until half of it is left.
+MOST_TOKENS: Final = 16_000
+_MOST_BYTES: Final = round(MOST_TOKENS * BYTES_PER_TOKEN)
+_LOOK_BYTES: Final = round(LOOK_TOKENS * BYTES_PER_TOKEN)
+# Files come with their message alone; nothing is proposed again.
+_CANNOT_BE_CALLED_AGAIN: Final = frozenset({READ_ATTACHMENT, PROPOSE_TOOL_ID})
+
+Turn = Sequence[Message]
+
+
+def fold_earlier(turns: Sequence[Turn]) -> tuple[Sequence[Turn], bool]:
+    """The turns, oldest first, with the results of the older ones folded.
+
+    And whether the newest of them is why something is folded for the first time.
+    """
+    sizes = [_bytes_of(turn) for turn in turns]
+    count = _folded_turns(sizes)
+    begins = count > 0 == _folded_turns(sizes[:-1])
+    return [*([_fold(each) for each in turn] for turn in turns[:count]), *turns[count:]], begins
+
+
+def _fold(message: Message) -> Message:
+    result = message.tool_result
+    is_kept = result is None or result.name in _CANNOT_BE_CALLED_AGAIN
+    return message if is_kept else folded(message)
+
+
+def _folded_turns(sizes: Sequence[int]) -> int:
+    """How many of the oldest turns are folded.
+
+    Stable for the same turns; never includes the newest.
+    """
+    count, held = 0, 0
+    for at, size in enumerate(sizes):
+        held += size
+        least = _MOST_BYTES // 2 if held > _MOST_BYTES else held
+        while count < at and held > least:
+            held -= sizes[count]
+            count += 1
+    return count
+
+
+def _bytes_of(turn: Turn) -> int:
+    """What its results take that could be folded; a model reads a digest of a first look's."""
+    looks = {call.id for message in turn for call in message.tool_calls if is_of_look(call)}
+    found = [m.tool_result for m in turn if m.tool_result is not None]
+    looked = sum(utf8_bytes(each.content) for each in found if each.call_id in looks)
+    asked = sum(
+        utf8_bytes(each.content)
+        for each in found
+        if each.call_id not in looks and each.name not in _CANNOT_BE_CALLED_AGAIN
+    )
+    return asked + min(looked, _LOOK_BYTES)
+
 
 # Of earlier turns with their results folded, some 30 pages of text; then a quarter of it stays. All of it
 # is paid for in each of a turn's rounds, and the window of a large model is no bound of that.
@@ -50,6 +115,34 @@ class Recalled:
     summary: Summary | None = None
     aside: tuple[RoundRecord, ...] = ()
     notices: tuple[str, ...] = ()
+
+
+async def remembered(
+    request: CompleteRequest,
+    before: Sequence[str],
+    budget: TurnBudget,
+    stop: StopSignal,
+    journal: QuietReplay,
+    history_tokens: int,
+) -> Recalled:
+    """The trimmed request. `before` and the notices of trimming go to people."""
+    for notice in before:
+        journal.feed(Notice(notice))
+
+    def only_notices(event: TurnEvent) -> None:
+        if isinstance(event, Notice):
+            journal.feed(event)
+
+    async def summarise(asking: CompleteRequest) -> RoundRecord:
+        return await budget.round(
+            asking, SUMMARY_ROUND, only_notices, "", stop, full=True, purpose=PURPOSE
+        )
+
+    window_tokens = budget.window_tokens()
+    recalled = await recall(request, window_tokens, journal, summarise, history_tokens)
+    for notice in recalled.notices:
+        journal.feed(Notice(notice))
+    return recalled
 
 
 async def recall(

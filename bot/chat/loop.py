@@ -19,6 +19,7 @@ from adapters.llm.messages import (
     ToolCall,
     ToolResult,
 )
+from bot.chat.attachments import has_seen
 from bot.chat.conversation import Conversation, question_of, unique_ids, wrap_evidence
 from bot.chat.evidence_need import (
     REPLACED,
@@ -30,7 +31,6 @@ from bot.chat.evidence_need import (
 )
 from bot.chat.fallback_notice import led_by, preface
 from bot.chat.first_look import Look, of_model, planned
-from bot.chat.pictures import has_seen
 from bot.chat.round_record import (
     RoundRecord,
     outcome_from_json,

@@ -10,8 +10,8 @@ from adapters.llm.first_look.calls import is_look
 from adapters.llm.first_look.digest import as_read
 from adapters.llm.messages import CompleteRequest, DoneChunk, ErrorChunk, Usage
 from adapters.llm.port import Price, Provider
+from bot.chat.attachments import as_seen
 from bot.chat.models import KnownModel, Models, frugal_system, uses_model
-from bot.chat.pictures import as_seen
 from bot.chat.window import IMAGE_TOKENS, fit, room_tokens, tool_bytes, utf8_bytes
 from bot.domain.budget import ASSUMED_PRICE, BudgetLimits, Refusal, refusal_words
 from bot.ports.ledger import Ledger, Reservation

@@ -13,14 +13,11 @@ import structlog
 from pydantic import JsonValue
 
 from adapters.llm.messages import CompleteRequest, ToolCall
-from bot.chat.attachments import reading_of
-from bot.chat.changes import ProposalsOf, no_proposals
-from bot.chat.delivery import NOT_YET, Delivery
+from bot.chat.attachments import PictureAt, no_picture_at, reading_of
+from bot.chat.delivery import NOT_YET, Delivery, ProposalsOf, no_proposals
 from bot.chat.first_look import Look
-from bot.chat.history import HISTORY_TOKENS
-from bot.chat.history_prompt import remembered
+from bot.chat.history import HISTORY_TOKENS, remembered
 from bot.chat.loop import Emit, Loop, Renew
-from bot.chat.pictures import PictureAt, no_picture_at
 from bot.chat.recap import Recaps
 from bot.chat.round_record import QuietReplay, RoundRecord
 from bot.chat.tool_calls import ToolDesk

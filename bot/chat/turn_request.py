@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Final
 
 from pydantic import JsonValue
 
@@ -12,15 +13,13 @@ from adapters.llm.first_look.calls import look_calls
 from adapters.llm.local_time import in_zone
 from adapters.llm.messages import CompleteRequest, Message, Meta, Role, ToolSpec
 from bot.chat import prompts
-from bot.chat.attachments import files_note
+from bot.chat.attachments import PictureAt, files_note, no_picture_at, pictures_of
 from bot.chat.evidence_need import needs_evidence
 from bot.chat.first_look import Look
 from bot.chat.history import as_turn
-from bot.chat.identity_cache import IdentityCache
-from bot.chat.pictures import PictureAt, no_picture_at, pictures_of
 from bot.chat.tool_calls import ToolDesk
 from bot.chat.turn_permissions import unread_notice
-from bot.chat.visibility import refusal_in, visibility_notice
+from bot.chat.window import IdentityCache
 from bot.domain.channel import Channel, ChannelRule, Readers, products_elsewhere, rules_for
 from bot.domain.ids import MessageTs, Person, Place, SessionId, TeamId
 from bot.domain.roles import NO_ROLES, ConnectionRule, HeldRoles, connections_of
@@ -34,6 +33,38 @@ from tools.capabilities import CallContext
 from tools.catalog import ToolDescription
 from tools.products import Reading
 from tools.redactor import Redactor
+
+_TOLD: Final = {
+    Readers.SHARED: "this channel is shared with another company: its people can read this answer",
+    Readers.PENDING: (
+        "this channel is about to be shared with another company: its people will be able to read this answer"
+    ),
+    Readers.UNKNOWN: (
+        "I could not check whether this channel is shared with another company: assume that its "
+        "people can read this answer"
+    ),
+}
+_WHY: Final = {
+    Readers.SHARED: "is shared with another company",
+    Readers.PENDING: "is about to be shared with another company",
+    Readers.UNKNOWN: "may be shared with another company, which I could not check",
+}
+
+
+def visibility_notice(readers: Readers) -> Sequence[str]:
+    """One notice in a shared channel; none in an internal one."""
+    return [_TOLD[readers]] if readers in _TOLD else []
+
+
+def refusal_in(readers: Readers) -> str:
+    """The answer where none is given in such channels; empty: it is one's own."""
+    if readers not in _WHY:
+        return ""
+    return (
+        f"I do not answer here: this channel {_WHY[readers]}, and `external_channels` forbids "
+        "it. Ask in an internal channel or in a direct message."
+    )
+
 
 # The mark of foreign text in a prompt.
 UNTRUSTED = '"untrusted":true'

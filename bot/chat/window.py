@@ -1,14 +1,38 @@
 """What a request takes of a model's window, and how its messages are made to fit it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 import orjson
 
 from adapters.llm.messages import CompleteRequest, Message, Role, ToolResult, ToolSpec
-from bot.chat.identity_cache import IdentityCache
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+MOST = 64
+
+
+class IdentityCache(Generic[K, V]):
+    """For immutable inputs, compared by `is` and not by value."""
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, make: Callable[[K], V]) -> None:
+        self._make = make
+        # Each is kept with its result, so that no other value gets its identity.
+        self._made: dict[int, tuple[K, V]] = {}
+
+    def __call__(self, value: K) -> V:
+        kept = self._made.get(id(value))
+        if kept is None:
+            if len(self._made) >= MOST:
+                self._made.clear()
+            kept = self._made[id(value)] = value, self._make(value)
+        return kept[1]
+
 
 # Bytes per token on logs and JSON measured between 2.4 and 3.4; the low end never overflows.
 BYTES_PER_TOKEN = 2.4

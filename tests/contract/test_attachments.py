@@ -20,8 +20,7 @@ from bot.demo.workspace.files import Upload
 from bot.demo.workspace.identity import AppIdentity
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER, STRANGER
 from bot.demo.workspace.state import Setup, Workspace
-from bot.slack.api.file_content import NotText, text_of
-from bot.slack.api.files import SlackFiles
+from bot.slack.api.files import NotText, SlackFiles, text_of
 from bot.slack.api.web_api import create_api
 from tests.fakes.capabilities import call_context
 from tests.fixtures_workspace import served

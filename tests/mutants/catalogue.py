@@ -217,7 +217,7 @@ MUTANTS = (
     ),
     Mutant(
         "the newest results are folded too",
-        "bot/chat/earlier_results.py",
+        "bot/chat/history.py",
         "while count < at and held > least:",
         "while count <= at and held > least:",
         (
@@ -227,7 +227,7 @@ MUTANTS = (
     ),
     Mutant(
         "what cannot be called again is folded",
-        "bot/chat/earlier_results.py",
+        "bot/chat/history.py",
         "is_kept = result is None or result.name in _CANNOT_BE_CALLED_AGAIN",
         "is_kept = result is None",
         (

@@ -23,8 +23,7 @@ from bot.demo.workspace.seeds import (
     STRANGER,
 )
 from bot.demo.workspace.stored_messages import Message
-from bot.slack.roles.directory import NO_ROTA
-from bot.slack.roles.paging import UNREAD
+from bot.slack.roles.directory import NO_ROTA, UNREAD
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage
 from tests.stage import CONFIRM, Asked, Stage, question_of, results, shown

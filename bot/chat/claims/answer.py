@@ -1,4 +1,4 @@
-"""A whole answer: its claims, and its text with the marks where they belong."""
+"""A whole answer: each sentence checked against the results it cites, and the marks in its text."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,12 +6,40 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
+from bot.chat.claims.clauses import cut_quotes
+from bot.chat.claims.entailment import entailed, is_verbatim
 from bot.chat.claims.json_index import Reader
-from bot.chat.claims.lookup import Context, Finding
+from bot.chat.claims.lookup import (
+    Context,
+    Finding,
+    Wanted,
+    has_quote,
+    made_up_quotes,
+    not_in,
+    shown,
+)
+from bot.chat.claims.mentioned import (
+    contrasted,
+    without_contrast,
+    without_zones,
+)
+from bot.chat.claims.names import names
+from bot.chat.claims.numerals import in_digits
+from bot.chat.claims.order import holds, order_in
+from bot.chat.claims.quantities import figures
+from bot.chat.claims.refutation import refutations
 from bot.chat.claims.results import Result
-from bot.chat.claims.sentences import Sentence, sentences
-from bot.chat.claims.states import SAYS
-from bot.chat.claims.verdict import judged
+from bot.chat.claims.sentences import (
+    CAUSAL,
+    STATE,
+    Sentence,
+    admits_failure,
+    directions,
+    is_open,
+    is_suggestion,
+    sentences,
+)
+from bot.chat.claims.states import SAYS, opposed
 from bot.domain.claims import FROM_ATTACHMENT, Claim, ClaimState
 from bot.domain.turn_events import Evidence
 from tools.attached import READ_ATTACHMENT
@@ -122,3 +150,160 @@ def _marked(text: str, claims: Sequence[tuple[Sentence, Claim]]) -> str:
 def _can_be_struck(sentence: Sentence) -> bool:
     body = sentence.text
     return "|" not in body and "~~" not in body and body.count("**") % 2 == 0 and "\n" not in body
+
+
+_COMMAND = re.compile(
+    r"^\s*(?:\$|#|kubectl|helm|curl|psql|git|docker|kortex|/kortex|make|SELECT)\b|^\s*[$#] ",
+    re.IGNORECASE,
+)
+# What stands before a log line of one word.
+_QUOTES_LINE = re.compile(
+    r"\b(?:such as|like|says?|logs?|logged|writes?|wrote|lines?|errors?) ?:? ?$"
+)
+# A log line in code or in quotation marks; one word alone is a name, unless it is a whole line.
+_QUOTED = re.compile(r"[\"“]([^\"“”\n]{1,1000})[\"”]|`([^`\n]{1,1000})`")
+_MOST_SHOWN = 3
+_SENTENCE_CHARS = 3_000
+
+
+def judged(sentence: Sentence, known: Context) -> Finding | None:
+    """The verdict on a sentence; None when it claims nothing that a result could contradict.
+
+    Cited sentences come first, so a repeated sentence keeps its meaning.
+    """
+    same = (sentence.text, sentence.cites, sentence.inherits, sentence.code)
+    if same not in known.told:
+        known.told[same] = _judged(sentence, known)
+    return known.told[same]
+
+
+def _judged(sentence: Sentence, known: Context) -> Finding | None:
+    missing = [n for n in sentence.cites if n not in known.results]
+    if missing:
+        absent = " ".join(f"E{n}" for n in missing[:_MOST_SHOWN])
+        return _claim(sentence, ClaimState.CONTRADICTED, f"{absent} does not exist")
+    if len(sentence.text) > _SENTENCE_CHARS:
+        return _claim(sentence, ClaimState.UNCHECKED, "too long to check")
+    cited = [known.results[n] for n in sentence.evidence if n in known.results]
+    words = _without_quotes(sentence.words, cited)
+    if not known.results:
+        return _without_tools(sentence, known.question, "no tool was called")
+    if not sentence.cites and not known.has_read and not admits_failure(words):
+        return _without_tools(sentence, known.question, "nothing could be read")
+    failed = [r for r in cited if not r.evidence.ok]
+    if failed and sentence.cites and not admits_failure(words):
+        return _claim(sentence, ClaimState.UNCHECKED, f"{_marks(failed)} failed")
+    good = [r for r in cited if r.evidence.ok]
+    against = good or cited or known.good
+    wrong = "" if sentence.code else opposed(words, good)
+    wrong = wrong or _refutation(sentence, good or (known.good if not cited else ()), known)
+    if wrong:
+        return _claim(sentence, ClaimState.CONTRADICTED, wrong)
+    return _held(sentence, words, against, known, exactly=not cited)
+
+
+def _claim(
+    sentence: Sentence, state: ClaimState, note: str = "", *, is_held: bool = False
+) -> Finding:
+    return Finding(Claim(sentence.text, sentence.evidence, state, note), is_held)
+
+
+def _marks(results: Sequence[Result]) -> str:
+    return " ".join(f"E{r.number}" for r in results[:_MOST_SHOWN])
+
+
+def _held(
+    sentence: Sentence, words: str, against: Sequence[Result], known: Context, *, exactly: bool
+) -> Finding | None:
+    if words.rstrip().endswith("?"):
+        return None
+    words, spoken = in_digits(without_zones(words))
+    found, rest = names(words, known.vocabulary)
+    denied = contrasted(words)
+    found = [name for name in found if name.text.lower() not in denied]
+    soft = is_suggestion(words) or (sentence.code and _COMMAND.search(words) is not None)
+    counted = [] if soft else list(figures(rest))
+    if soft:
+        found = [n for n in found if n.kind in ("version", "clock", "onset", "id")]
+    lacking = not_in(Wanted(words, found, counted, spoken), against, known, exactly=exactly)
+    lacking += [] if soft or exactly else made_up_quotes(sentence.words, against, known)
+    if lacking:
+        where = "any result" if exactly else _marks(against)
+        return _claim(sentence, ClaimState.CONTRADICTED, f"not in {where}: {shown(lacking)}")
+    if (found or counted) and not exactly:
+        known.repeated.update(name.key for name in found)
+        known.repeated.update(figure.key for figure in counted)
+    is_held = bool(found or counted) or bool(
+        directions(words) and any(r.compared or r.rows for r in against) and not exactly
+    )
+    claims = is_held or CAUSAL.search(words) or STATE.search(words) or directions(words)
+    if not soft and (claims or sentence.cites) and _is_entailed(sentence, against, known):
+        return _claim(sentence, ClaimState.SUPPORTED, is_held=True)
+    if claims or soft:
+        return _claim(sentence, ClaimState.UNCHECKED, is_held=is_held)
+    return None
+
+
+def _is_entailed(sentence: Sentence, against: Sequence[Result], known: Context) -> bool:
+    words, quotes = cut_quotes(sentence.words)
+    if sentence.code or is_open(words):
+        return False
+    facts, subjects = known.stated(against)
+    if is_verbatim(sentence.words, facts):
+        return True
+    words, against_whom = without_contrast(in_digits(words)[0], subjects)
+    order = order_in(words)
+    if order is not None and not holds(order, facts, subjects, quotes):
+        return False
+    found = known.clauses(words, quotes, against)
+    denied = [
+        replace(
+            one, subjects=[name], figures=[], times=[], ways=[(way, True) for way, _ in one.ways]
+        )
+        for name in against_whom
+        for one in found
+    ]
+    if not all(one.ways for one in denied):
+        return False  # only of ways it is known what the contrast denies
+    return bool(found) and all(entailed(one, facts) for one in (*found, *denied))
+
+
+def _refutation(sentence: Sentence, good: Sequence[Result], known: Context) -> str:
+    words, quotes = cut_quotes(sentence.words)
+    if sentence.code or is_suggestion(words) or is_open(words):
+        return ""
+    facts, subjects = known.stated(good)
+    words = in_digits(words)[0]
+    clauses = known.clauses(words, quotes, good)
+    told = next(refutations(words, clauses, facts, subjects, quotes), None)
+    return f"E{told[0]}{SAYS}{told[1]}" if told else ""
+
+
+def _without_quotes(words: str, cited: Sequence[Result]) -> str:
+    def kept(match: re.Match[str]) -> str:
+        said = match[1] or match[2]
+        is_line = " " in said or (
+            _QUOTES_LINE.search(words, 0, match.start()) is not None
+            and any(said in one.log_lines for one in cited)
+        )
+        return " " if is_line and any(has_quote(said, one) for one in cited) else match[0]
+
+    return _QUOTED.sub(kept, words)
+
+
+def _without_tools(sentence: Sentence, question: str, why: str) -> Finding | None:
+    words = sentence.words
+    if is_open(words) or (sentence.code and _COMMAND.search(words)):
+        return None
+    found, rest = names(words, frozenset())
+    told = [n for n in found if n.kind not in ("code", "place") and n.text.lower() not in question]
+    counted = [
+        each
+        for each in figures(rest)
+        if (each.family or "." in each.text) and each.text.lower() not in question
+    ]
+    soft = is_suggestion(words)
+    claims = CAUSAL.search(words) or STATE.search(words) or directions(words) or counted
+    if (claims and not soft) or told:
+        return _claim(sentence, ClaimState.UNCHECKED, f"not checked: {why}")
+    return None

@@ -5,9 +5,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from bot.chat.claims.lexicon import CLASSES, NOUN_OF, PHRASES, ROLE_OF, SLOTS, STATE_OF, Word
+from bot.chat.claims.lexicon import CLASSES, NOUN_OF, PHRASES, ROLE_OF, SLOTS, STATE_OF, Word, plain
 from bot.chat.claims.names import Name, names
-from bot.chat.claims.prefilter import plain
 from bot.chat.claims.quantities import Figure, figures
 from bot.chat.claims.sentences import DIRECTION, OTHER_DROP
 

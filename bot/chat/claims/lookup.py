@@ -18,9 +18,8 @@ from bot.chat.claims.mentioned import (
 )
 from bot.chat.claims.names import Name, folded
 from bot.chat.claims.order import order_in, without_order
-from bot.chat.claims.per_product import Part
 from bot.chat.claims.quantities import Figure
-from bot.chat.claims.results import Result
+from bot.chat.claims.results import Part, Result
 from bot.chat.claims.rows import named_in
 from bot.domain.claims import Claim
 from bot.domain.findings import LOOKS_AT_NOTHING

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bot.chat.claims.prefilter import plain, words_of
+from bot.chat.claims.lexicon import plain, words_of
 
 _ISO = re.compile(
     r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::\d\d)?(?:\.\d{1,9})?(?:Z|\+00:?00)?(?!\w)"

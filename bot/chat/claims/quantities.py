@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bot.chat.claims.prefilter import plain
+from bot.chat.claims.lexicon import plain
 
 # unit → (family, how many of the family's base); bases: seconds, 1, bytes.
 _UNITS: dict[str, tuple[str, float]] = {

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bot.chat.claims.prefilter import plain
+from bot.chat.claims.lexicon import plain
 from bot.domain.claims import CITATION, SENTENCE_END, cited
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")

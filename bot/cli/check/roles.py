@@ -21,8 +21,7 @@ from bot.domain.tenancy import HOME
 from bot.reports.finding import Finding
 from bot.settings.model import Settings
 from bot.slack.ingress.payloads import SlackIdentity
-from bot.slack.roles.directory import SlackRoleDirectory
-from bot.slack.roles.on_duty import OnCallUnreadable, OnDutyDirectory
+from bot.slack.roles.directory import OnCallUnreadable, OnDutyDirectory, SlackRoleDirectory
 
 Holders = Mapping[str, frozenset[str]]
 

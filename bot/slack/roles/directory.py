@@ -1,5 +1,9 @@
-"""Who holds a role now, from user groups, user ids and rotas. Fails closed."""
+"""Who holds a role now, from user groups, user ids and rotas, and who is mentioned for it.
 
+Roles fail closed.
+"""
+
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -7,17 +11,93 @@ from functools import partial
 import structlog
 from pydantic import ValidationError
 
-from adapters.on_call.port import OnCall
+from adapters.errors import AdapterError
+from adapters.on_call.port import SLACK_ID, OnCall
 from bot.domain.ids import Person, TeamId, UserId
+from bot.domain.proposal import Proposal
 from bot.domain.roles import HeldRoles, also_words, with_article
 from bot.domain.tenancy import HOME
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import ApiObject, SlackCalls
 from bot.slack.api.single_flight import SingleFlightCache
 from bot.slack.api.users import Account, account_of
-from bot.slack.roles.on_duty import OnCallUnreadable, OnDutyDirectory
+from bot.slack.api.web_api import Refused
 
 _log = structlog.stdlib.get_logger(__name__)
+
+# A click has to be judged within the 3 s in which Slack wants its answer.
+ROTA_TIMEOUT_S = 2.0
+ACCOUNT_TTL_S = 60.0  # users.lookupByEmail is Tier 3, fifty a minute
+_NO_SUCH_USER = "users_not_found"  # https://docs.slack.dev/reference/methods/users.lookupByEmail
+
+
+class OnCallUnreadable(Exception):
+    """The rota could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnDuty:
+    """Accounts on call. `whole` is False if Slack did not answer for everyone.
+
+    `without_account` counts people on call without an account in this workspace.
+    """
+
+    users: frozenset[str]
+    whole: bool
+    without_account: int
+
+
+class _Account(ApiObject):
+    id: str
+
+
+class _Found(ApiObject):
+    user: _Account
+
+
+class OnDutyDirectory:
+    def __init__(self, api: SlackCalls, clock: Callable[[], float]) -> None:
+        self._api = api
+        self._clock = clock
+        self._names: dict[
+            OnCall, SingleFlightCache[frozenset[str]]
+        ] = {}  # each rota that was ever configured
+        self._accounts = SingleFlightCache(self._account, clock)
+
+    async def now(self, rota: OnCall, max_age_s: float) -> OnDuty:
+        """The people on call, by a rota at most `max_age_s` old. Raises OnCallUnreadable."""
+        if rota not in self._names:
+            self._names[rota] = SingleFlightCache(
+                lambda _: rota.people(), self._clock, ROTA_TIMEOUT_S
+            )
+        try:
+            names = await self._names[rota].get("", max_age_s)
+        except (AdapterError, TimeoutError) as error:
+            why = str(error) or "no answer in time"
+            _log.warning("on_call.unreadable", why=why)
+            raise OnCallUnreadable(why) from error
+        async with asyncio.TaskGroup() as group:
+            asked = [group.create_task(self._user(name)) for name in sorted(names)]
+        users = [task.result() for task in asked]
+        return OnDuty(frozenset(user for user in users if user), None not in users, users.count(""))
+
+    async def _user(self, name: str) -> str | None:
+        if SLACK_ID.fullmatch(name):
+            return name
+        try:
+            return await self._accounts.get(name, ACCOUNT_TTL_S)
+        except (SurfaceFailed, SurfaceGone, TimeoutError, ValidationError) as error:
+            _log.warning("on_call.account_lookup_failed", error=type(error).__name__)
+            return None
+
+    async def _account(self, email: str) -> str:
+        try:
+            answer = await self._api.call("users.lookupByEmail", email=email)
+        except Refused as error:
+            if error.code == _NO_SUCH_USER:
+                return ""
+            raise
+        return _Found.model_validate(answer).user.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,3 +329,53 @@ def _who(roles: Sequence[str], also: Sequence[str]) -> str:
     words = also_words(also)
     both = f" who is {words if words == 'on call' else f'also {words}'}" if also else ""
     return f"Ask {' or '.join((with_article(roles[0]), *roles[1:]))}{both}."
+
+
+# A card does not wait longer for a rota; one rota and its accounts take 2 s at most each.
+LOOK_UP_S = 4.0
+UNREAD = "The on-call rota could not be read, so no one was mentioned."
+
+
+@dataclass(frozen=True, slots=True)
+class Paged:
+    """Ids of user groups and people to mention, and in words who could not be looked up."""
+
+    ids: Sequence[str] = ()
+    unread: str = ""
+
+
+NOT_PAGED = Paged()
+
+
+class Paging:
+    """`roles` are the ones in force, by name."""
+
+    def __init__(
+        self,
+        roles: Mapping[str, RoleMembers],
+        directory: SlackRoleDirectory,
+        look_up_s: float = LOOK_UP_S,
+    ) -> None:
+        self._roles = roles
+        self._directory = directory
+        self._look_up_s = look_up_s
+
+    def listed(self, row: Proposal) -> Paged:
+        """Groups and people of the roles that may decide. Nothing is asked."""
+        known = [self._roles[one] for one in row.confirm_roles if one in self._roles]
+        return Paged(_once([each for one in known for each in (*one.usergroups, *one.users)]))
+
+    async def called(self, row: Proposal) -> Paged:
+        """The people on call, then the listed groups and people. Never raises."""
+        listed = self.listed(row).ids
+        try:
+            async with asyncio.timeout(self._look_up_s):
+                on_duty, whole = await self._directory.on_duty(row.confirm_roles, row.action_roles)
+        except TimeoutError:
+            _log.warning("proposal.card.on_call_unreadable", proposal=row.id)
+            on_duty, whole = frozenset[str](), False
+        return Paged(_once([*sorted(on_duty), *listed]), "" if whole else UNREAD)
+
+
+def _once(ids: Sequence[str]) -> Sequence[str]:
+    return list(dict.fromkeys(ids))

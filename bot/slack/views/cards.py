@@ -18,7 +18,7 @@ from bot.domain.ids import Place, ProposalId
 from bot.domain.proposal import Proposal, ProposalState, became, is_rehearsal, sign, title
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.slack.delivery.outbox import Outbox
-from bot.slack.roles.paging import NOBODY, Paged
+from bot.slack.roles.directory import NOT_PAGED, Paged
 from bot.slack.text.blocks import Block, Part, actions, button, context, dialog, header, section
 from bot.slack.text.limits import SECTION_CHARS
 from bot.slack.text.links import remark
@@ -43,7 +43,7 @@ def card(
     proposal: Proposal,
     roles_text: str,
     now: datetime,
-    paged: Paged = NOBODY,
+    paged: Paged = NOT_PAGED,
     warning: str = "",
 ) -> Part:
     """The card as it is now. `roles_text` names the roles that may decide.

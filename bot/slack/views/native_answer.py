@@ -24,8 +24,8 @@ from bot.slack.delivery.streams import Streams
 from bot.slack.text.blocks import Block, Part
 from bot.slack.text.limits import PART_BYTES
 from bot.slack.text.links import LinkPolicy
+from bot.slack.text.markdown import growing
 from bot.slack.text.mrkdwn import clean, plain
-from bot.slack.text.stream_split import growing
 from bot.slack.views.answer_messages import AnswerMessages
 from bot.slack.views.render import AnswerView
 from bot.slack.views.tool_chips import Chip, ChipState, activity

@@ -20,7 +20,7 @@ from bot.slack.delivery.chart_files import ChartFiles
 from bot.slack.delivery.outbox import Outbox, Patience, card_mark, note_mark, persist
 from bot.slack.delivery.pacing import Rates, Urgency
 from bot.slack.delivery.streams import Streams
-from bot.slack.roles.paging import NOBODY, Paged, Paging
+from bot.slack.roles.directory import NOT_PAGED, Paged, Paging
 from bot.slack.text.blocks import Part, markdown
 from bot.slack.text.limits import MARKDOWN_CHARS, SECTION_CHARS
 from bot.slack.text.links import NO_LINKS, LinkPolicy
@@ -265,11 +265,11 @@ class SlackSurface(ChatSurface):
             found = await self._outbox.find(proposal.place, card_mark(proposal.id), oldest)
             ts = found.get(0)
         if not ts:
-            paged = await self._paging.called(proposal) if self._paging else NOBODY
+            paged = await self._paging.called(proposal) if self._paging else NOT_PAGED
             part = await self._drawn(proposal, paged)
             return await self._outbox.post(proposal.place, part, card_mark(proposal.id))
         await self._outbox.scheduler.edit_permit()
-        paged = self._paging.listed(proposal) if self._paging else NOBODY
+        paged = self._paging.listed(proposal) if self._paging else NOT_PAGED
         await self._outbox.edit(proposal.place.channel, ts, await self._drawn(proposal, paged))
         return ts
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.chat.budget_alert import BudgetAlert
+from bot.chat.budget_report import BudgetAlert
 from bot.domain.audit import AuditKind
 from bot.domain.budget import BudgetLimits, is_alert_due, projected_usd_micros
 from bot.ports.ledger import LedgerEntry

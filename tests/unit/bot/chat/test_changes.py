@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.chat.changes import NOT_READ, ProposalsOf, changes_of
+from bot.chat.delivery import NOT_READ, ProposalsOf, changes_of
 from bot.chat.turn_result import lost
 from bot.domain.ids import SessionId, TurnId
 from bot.domain.phone_screen import Screen

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adapters.llm.first_look.digest import as_read
 from adapters.llm.messages import Message, Role, ToolCall, ToolResult
-from bot.chat.earlier_results import MOST_TOKENS, fold_earlier
+from bot.chat.history import MOST_TOKENS, fold_earlier
 from bot.chat.window import BYTES_PER_TOKEN, FOLDED
 from tests.fixtures_first_look import LOGS, METRICS, asked, looked, results
 from tools.attached import READ_ATTACHMENT

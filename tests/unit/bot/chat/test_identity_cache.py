@@ -1,6 +1,6 @@
 """What was made of a value is made once while it is the same, and of no other."""
 
-from bot.chat.identity_cache import MOST, IdentityCache
+from bot.chat.window import MOST, IdentityCache
 
 
 def test_a_value_is_computed_once_per_object() -> None:

@@ -1,8 +1,8 @@
 """Images reach models that see; other models, and people, get a notice of the rest."""
 
 from adapters.llm.messages import CompleteRequest, Message, Picture, Role
+from bot.chat.attachments import as_seen, has_seen, no_picture, pictures_of, withheld
 from bot.chat.models import KnownModel
-from bot.chat.pictures import as_seen, has_seen, no_picture, pictures_of, withheld
 from bot.chat.round_budget import most_tokens
 from bot.chat.window import IMAGE_TOKENS, estimate_tokens
 from tests.fakes.scripted_provider import ScriptedProvider

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.chat.claims.clocks import Clocks, clocks_in, minutes
+from bot.chat.claims.lexicon import plain, words_of
 from bot.chat.claims.names import names
-from bot.chat.claims.prefilter import plain, words_of
 from bot.chat.claims.quantities import figures, loose_numbers
 from bot.chat.claims.sentences import is_suggestion
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.slack.api.file_content import MOST_PIXELS, Kind, NotShown, kind_of
+from bot.slack.api.files import MOST_PIXELS, Kind, NotShown, kind_of
 
 
 def png(width: int = 3, height: int = 2) -> bytes:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.slack.ingress.message_event import attached
 from bot.slack.ingress.payloads import SharedFile
+from bot.slack.listeners.message_intake import attached
 
 
 @pytest.mark.parametrize(

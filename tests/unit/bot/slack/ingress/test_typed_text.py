@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.slack.ingress.message_event import is_stop, mentions, question
+from bot.slack.listeners.message_intake import is_stop, mentions, question
 from bot.slack.text.plain import message_source, plain_text
 
 BOT = "UBOT"

@@ -314,7 +314,7 @@ async def test_an_unreadable_rota_does_not_block_other_ways_into_the_role(
 
 
 async def test_a_hanging_rota_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.slack.roles.on_duty.ROTA_TIMEOUT_S", 0.01)
+    monkeypatch.setattr("bot.slack.roles.directory.ROTA_TIMEOUT_S", 0.01)
     hanging = OnCallWorld()
     hanging.rota.gate.clear()
     assert await hanging.refusal("U1", "duty") == NO_ROTA

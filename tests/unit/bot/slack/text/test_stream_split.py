@@ -7,8 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bot.slack.text.links import NO_LINKS
+from bot.slack.text.markdown import growing
 from bot.slack.text.mrkdwn import clean
-from bot.slack.text.stream_split import growing
 from tests.fixtures_slack import outside_code
 
 WORDS = st.sampled_from(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot.actions.orders import line
 from bot.domain.proposal import ProposalState, canonical
-from bot.slack.roles.paging import Paged
+from bot.slack.roles.directory import Paged
 from bot.slack.text.blocks import Part
 from bot.slack.text.limits import SECTION_CHARS
 from bot.slack.views.cards import CONFIRM_ACTION, EDIT_ACTION, RAW_ACTION, REJECT_ACTION, card

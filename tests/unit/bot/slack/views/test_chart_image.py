@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.chart import Chart, Line
-from bot.slack.views.chart_image import painter, svg_of
+from bot.slack.views.charts import painter, svg_of
 
 BEGIN = datetime(2026, 11, 21, 11, 30, tzinfo=UTC)
 

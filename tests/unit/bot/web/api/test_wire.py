@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from adapters.llm.messages import Usage
-from bot.chat.changes import NOT_READ
+from bot.chat.delivery import NOT_READ
 from bot.domain.chats import ChatEventKind, NewChatEvent
 from bot.domain.claims import Claim, ClaimState
 from bot.domain.ids import TurnId
