@@ -67,8 +67,8 @@ class AlertIntake:
         return IntakeCounts(len(filed), unmatched)
 
     def _judged(self, alerts: Sequence[Alert]) -> tuple[Sequence[FiledAlert], int]:
-        # An alert that a group repeats counts once; the later one is meant.
-        found = {(each.group, each.id): each for each in alerts}.values()
+        # An alert that a request repeats counts once; the later one is meant.
+        found = {each.id: each for each in alerts}.values()
         filed = [filed for each in found if (filed := self._filed(each)) is not None]
         return filed, len(found) - len(filed)
 
@@ -78,8 +78,9 @@ class AlertIntake:
             return None
         product = rule.product or self._product(alert.labels)
         group = _digest(alert.source, alert.group)
-        key = _digest(alert.source, alert.group, alert.id)
-        return FiledAlert(self._safe(alert), rule, product, key, group)
+        key = _digest(alert.source, alert.id)
+        former = _digest(alert.source, alert.group, alert.id)
+        return FiledAlert(self._safe(alert), rule, product, key, group, former)
 
     def _product(self, labels: Mapping[str, str]) -> str:
         named = self._product_of(labels).strip()

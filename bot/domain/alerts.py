@@ -26,8 +26,8 @@ class AlertState(StrEnum):
 class Alert:
     """One alert as its sender reported it. `group`: the sender's incident.
 
-    (`source`, `group`, `id`) is the same for every firing. `changed_at`: since when it has this
-    state.
+    (`source`, `id`) is the same for every firing, and in each group that has the alert.
+    `changed_at`: since when it has this state.
     """
 
     source: str
@@ -89,13 +89,17 @@ def rule_of(rules: Sequence[AlertRule], alert: Alert) -> AlertRule | None:
 
 @dataclass(frozen=True, slots=True)
 class FiledAlert:
-    """An alert under its rule, redacted and cut. `key` is derived from its source, group and id."""
+    """An alert under its rule, redacted and cut. `key` is derived from its source and id.
+
+    `former_key`, of its source, group and id, is on rows of earlier releases.
+    """
 
     alert: Alert
     rule: AlertRule
     product: str
     key: str
     group_key: str
+    former_key: str = ""
 
 
 class Investigation(StrEnum):

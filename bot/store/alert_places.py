@@ -48,7 +48,8 @@ async def placed(filing: Filing, rule: AlertRule, found: Sequence[FiledAlert]) -
     # The newest last, so that an alert of two threads is the later one's.
     for row in sorted(rows, key=lambda row: order[row.thread_id]):
         places.knows(row, live[order[row.thread_id]])
-    for each in found:
+    # Known alerts first: an alert that is new goes where another of its group is.
+    for each in sorted(found, key=lambda each: places.row_of(each) is None):
         before, thread = places.of(each)
         if not thread:
             if not each.alert.is_firing:
@@ -81,12 +82,16 @@ class _Places:
         self._rows[row.key, product] = row
         self._groups[row.group_key, product] = row.thread_id
 
+    def row_of(self, filed: FiledAlert) -> sa.Row[Any] | None:
+        keys, products = (filed.key, filed.former_key), (filed.product, None)
+        found = (self._rows.get((key, product)) for key in keys for product in products)
+        return next((row for row in found if row is not None), None)
+
     def of(self, filed: FiledAlert) -> tuple[sa.Row[Any] | None, str]:
-        product = filed.product
-        row = self._rows.get((filed.key, product)) or self._rows.get((filed.key, None))
+        row = self.row_of(filed)
         if row is not None:
             return row, row.thread_id
-        group = filed.group_key
+        product, group = filed.product, filed.group_key
         of_group = self._groups.get((group, product)) or self._groups.get((group, None))
         return None, of_group or self._joined.get(product, "")
 

@@ -32,7 +32,7 @@ def change(before: sa.Row[Any] | None, filed: FiledAlert) -> Mapping[str, Any] |
     row = _row(filed)
     if before is None:
         return {**row, "began_at": told.changed_at, "fires": 1, "repeats": 0}
-    kept = {"began_at": before.began_at, "fires": before.fires, "repeats": before.repeats}
+    kept = {each: getattr(before, each) for each in ("key", "began_at", "fires", "repeats")}
     was_firing = before.state == AlertState.FIRING
     if told.is_firing and was_firing:
         # Senders without a memory send another instant each time; older states stay old.

@@ -36,7 +36,7 @@ alerts = sa.Table(
     "alerts",
     metadata,
     sa.Column("thread_id", CleanText, sa.ForeignKey("alert_threads.id"), primary_key=True),
-    sa.Column("key", CleanText, primary_key=True),  # of its source, group and id
+    sa.Column("key", CleanText, primary_key=True),  # of its source and id
     text("group_key"),
     text("source"),
     text("state"),

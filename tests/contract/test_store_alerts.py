@@ -134,6 +134,42 @@ async def test_an_alert_after_the_window_opens_a_new_thread_unless_it_is_of_the_
     assert (first.total, second.total) == (2, 1)
 
 
+async def test_an_alert_of_two_receivers_counts_once_and_ends_with_either(
+    database: Database,
+) -> None:
+    """Each receiver of Alertmanager has a group key of its own."""
+    store = StoredAlerts(database)
+    await store.file([alert("a", group="g")], LIMITS)
+    (both,) = await file(store, alert("a", group="h"), alert("b", group="h"))
+    assert (both.total, both.firing, both.listed[0].fires) == (2, 2, 1)
+
+    await store.file([alert("a", RESOLVED, 5, group="g")], LIMITS)
+    (over,) = await file(store, alert("b", RESOLVED, 6, group="h"))
+
+    assert (over.total, over.firing) == (2, 0)
+    assert over.resolved_at is not None
+
+
+@pytest.mark.parametrize("receiver", ["g", "h"])
+async def test_a_new_alert_joins_the_thread_of_its_group_in_any_order(
+    database: Database, receiver: str
+) -> None:
+    store = StoredAlerts(database)
+    await store.file([alert("a", group="g")], LIMITS)
+    await store.file([alert("a", group="h")], LIMITS)
+    await later(database, RULE.join_s + 1)
+    (thread,) = await file(store, alert("b", group=receiver), alert("a", group=receiver))
+    assert thread.total == 2
+
+
+async def test_an_alert_of_an_earlier_release_is_known_and_ends(database: Database) -> None:
+    store = StoredAlerts(database)
+    await store.file([alert("a")], LIMITS)
+    now = replace(alert("a", RESOLVED, 5), key="a new key", former_key="key of a")
+    (thread,) = await file(store, now)
+    assert (thread.total, thread.firing) == (1, 0)
+
+
 async def test_a_deleted_thread_message_is_replaced_by_another_one(
     database: Database,
 ) -> None:

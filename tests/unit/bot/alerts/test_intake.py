@@ -161,12 +161,15 @@ async def test_the_later_of_two_equal_alerts_in_a_request_counts() -> None:
 
 
 @given(parts=st.lists(st.text(max_size=6), min_size=3, max_size=3), other=st.integers(0, 2))
-async def test_another_source_group_or_id_is_another_alert(parts: list[str], other: int) -> None:
+async def test_another_source_or_id_is_another_alert_and_another_group_is_not(
+    parts: list[str], other: int
+) -> None:
     changed = [part + "x" if n == other else part for n, part in enumerate(parts)]
     desk = Desk()
     for source, group, name in (parts, changed):
         await desk.intake.take([Alert(source, group, name, AlertState.FIRING, "", {}, AT)])
-    assert len({each.key for each in desk.filed}) == 2
+    one, two = desk.filed
+    assert (one.key == two.key, one.group_key == two.group_key) == (other == 1, other == 2)
 
 
 def thread(**more: object) -> AlertThread:
