@@ -23,10 +23,10 @@ FETCH_S: Final = 5.0
 REFETCH_S: Final = 60.0  # invented key ids cause no more requests than this
 KEYS_TTL_S: Final = 3_600.0
 SKEW_S: Final = 60.0
-# Letters that show as nothing: Hangul's fillers, the empty Braille pattern, and the marks among
-# Unicode's Default_Ignorable_Code_Point, mainly variation selectors.
+# What shows as nothing: Hangul's fillers, Braille's empty pattern, the null notehead, and the marks
+# among Unicode's Default_Ignorable_Code_Point, mainly variation selectors.
 BLANK_LETTERS: Final = frozenset(
-    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\U0001d159"
 ) | set(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
 # What PyJWT raises for odd text; its older releases also for deep brackets and an infinite time.
 _UNREADABLE: Final = (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
