@@ -35,7 +35,7 @@ _MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
 # many events without text.
 READ_EVERY_S: Final = 0.1
 READ_AT_LEAST_EVERY_S: Final = 0.5
-_READS_A_SECOND: Final = 100
+_READS_A_SECOND: Final = 40
 _FIRST_EVENTS: Final = 6
 # How long to wait for the last bytes of a finished answer, so that the connection can be reused.
 _DRAIN_S: Final = 0.05

@@ -9,6 +9,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -93,11 +94,14 @@ def phone_screen(text: str, *, is_final: bool = True) -> Screen:
     """The screen of that text. While it grows (`is_final` false), later screens begin with it."""
     if not is_final and _BEGINNING.match(text, text.rfind("\n") + 1):
         text = text[: text.rfind("\n") + 1]  # what this line becomes is not known yet
-    found = list(blocks(text))
     made = _Made(text, is_final)
-    for block in found:
+    taken = []
+    for block in blocks(text):
+        taken.append(block)
         made.take(block)
-    made.end(found)
+        if made.is_full and not is_final:
+            break  # while it grows, people see only that there is more
+    made.end(taken)
     shown = made.shown or (text if is_final else "")
     return Screen(shown, made.more, max(0, _doubts(text) - _doubts(shown)))
 
@@ -114,7 +118,7 @@ class _Made:
         self._rows = 0
         self._heading: Block | None = None
         self._last: Block | None = None  # the end of what is shown
-        self._is_full = False
+        self.is_full = False
 
     def take(self, block: Block) -> None:
         match block.kind:
@@ -165,7 +169,7 @@ class _Made:
         room = min(MOST_LINES - self._lines, _ROWS - self._rows - 1)
         whole = self._text[block.start : block.end]
         fits = count <= room and _rows(whole) <= _ROWS - self._rows
-        if self._is_full or not self.shown or block.is_open or not fits:
+        if self.is_full or not self.shown or block.is_open or not fits:
             self._leave_out(block)
             return
         self._put(block, whole, max(1, count))
@@ -196,8 +200,8 @@ class _Made:
         """One line of evidence: as many of its sentences as there is room for."""
         above = 2 if self._heading else 0
         room = min(_LINE_ROWS, _ROWS - self._rows - above)
-        if self._is_full or self._lines >= MOST_LINES or room < 1:
-            self._is_full = True
+        if self.is_full or self._lines >= MOST_LINES or room < 1:
+            self.is_full = True
             self._leave_out(block)
             return
         told = ""
@@ -293,10 +297,14 @@ def _rows(text: str) -> int:
 def _columns(line: str) -> int:
     if line.isascii():
         return len(line)
-    return sum(
-        0 if unicodedata.combining(sign) else 2 if unicodedata.east_asian_width(sign) in "WF" else 1
-        for sign in line
-    )
+    return sum(map(_width, line))
+
+
+@lru_cache(maxsize=4096)
+def _width(sign: str) -> int:
+    if unicodedata.combining(sign):
+        return 0
+    return 2 if unicodedata.east_asian_width(sign) in "WF" else 1
 
 
 def _count(text: str) -> int:
