@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -19,7 +20,7 @@ from bot.domain.ids import Person, Place, TeamId, UserId
 from bot.domain.session import TurnState
 from bot.domain.turn_events import RoundReplaced, TextDelta, TurnEnd
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
-from tests.fakes.journal import MemoryJournal
+from tests.fakes.journal import Crash, Fuse, MemoryJournal
 from tests.fakes.recording_surface import RecordingSurface
 from tests.fakes.redactor import FakeRedactor
 from tests.fakes.scripted_provider import PAID, ScriptedProvider, calls, text
@@ -486,3 +487,26 @@ class _LosesTheDatabase(MemoryJournal):
             raise StorageUnavailable("database is locked")
         self._lost = name == self._after
         return await super().step(name, run, with_next=with_next)
+
+
+@pytest.mark.parametrize("tick", range(12))
+async def test_a_resumed_turn_whose_provider_lost_its_extra_is_answered_by_another(
+    tick: int,
+) -> None:
+    """An upgrade in between may leave out an extra that a turn in flight needs."""
+    first = ScriptedProvider([calls(ECHO, say="Looking."), text("It takes 41.5 ms.")], "bedrock")
+    other = ScriptedProvider([text("It takes 41.5 ms.")], "other")
+    bench = turn_bench(providers=[first, other])
+    journal = MemoryJournal(Fuse(tick))
+    with suppress(Crash):
+        await bench.answer(journal=journal)
+    first.unavailable_reason = "the extra kortex[aws] is not installed"
+    asked = len(first.requests)
+
+    final = await bench.answer(journal=journal.resumed())
+
+    assert final is not None
+    assert final.end is TurnEnd.ANSWERED
+    assert "It takes 41.5 ms." in final.text
+    assert len(first.requests) == asked
+    assert bench.state() is TurnState.ANSWERED
