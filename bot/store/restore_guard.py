@@ -216,8 +216,9 @@ class RestoreGuard:
             try:
                 await self._keep_mark()
             except OSError as error:
+                where = error.filename or (self._mark and self._mark.path)  # no name on a full disk
                 raise StorageUnavailable(
-                    f"no order may be sent: {error.filename}: {error.strerror}"
+                    f"no order may be sent: {where}: {error.strerror}"
                 ) from error
 
     async def _keep_mark(self) -> None:

@@ -286,7 +286,27 @@ async def test_a_copy_from_just_before_a_dispatch_is_recognised(sqlite_url: str)
     await copy.close()
 
 
-async def test_nothing_is_dispatched_without_a_mark(sqlite_url: str) -> None:
+def _is_in_the_way(path: Path) -> None:
+    path.with_name(f"{path.name}.seen.new").mkdir()
+
+
+def _has_no_room(path: Path) -> None:
+    path.with_name(f"{path.name}.seen.new").symlink_to("/dev/full")
+
+
+def _leads_nowhere(path: Path) -> None:
+    path.with_name(f"{path.name}.seen.new").symlink_to(path.parent / "none" / "seen")
+
+
+def _is_no_file(path: Path) -> None:
+    path.with_name(f"{path.name}.seen").unlink()
+    path.with_name(f"{path.name}.seen").mkdir()
+
+
+@pytest.mark.parametrize("broken", [_is_in_the_way, _has_no_room, _leads_nowhere, _is_no_file])
+async def test_nothing_is_dispatched_without_a_mark(
+    sqlite_url: str, broken: Callable[[Path], None]
+) -> None:
     path = Path(sqlite_url.partition(":///")[2])
     database = await Database.open(sqlite_url)
     origin = RestoreGuard(database, mark_of(path))
@@ -295,17 +315,27 @@ async def test_nothing_is_dispatched_without_a_mark(sqlite_url: str) -> None:
     await store.create(order_of_its_own("sent", state=S.CONFIRMED), event)
     await origin.settle()
     await decided(database, "a guard's verdict")
-    await asyncio.to_thread(path.with_name(f"{path.name}.seen.new").mkdir)
+    await asyncio.to_thread(broken, path)
 
-    with pytest.raises(StorageUnavailable, match="seen"):
+    with pytest.raises(StorageUnavailable, match=f"{path.name}.seen"):
         await store.begin_dispatch(ProposalId("sent"), event)
     await origin.note()  # only logs it
+    assert await origin.judge() is not CopyState.COPY
     kept = await store.get(ProposalId("sent"))
     assert kept is not None
     assert kept.state is S.CONFIRMED
-    await asyncio.to_thread(path.with_name(f"{path.name}.seen.new").rmdir)
+    for name in (f"{path.name}.seen.new", f"{path.name}.seen"):
+        await asyncio.to_thread(_removed, path.with_name(name))
     assert (await store.begin_dispatch(ProposalId("sent"), event)).is_ours
+    assert await RestoreGuard(database, mark_of(path)).judge() is CopyState.ITSELF
     await database.close()
+
+
+def _removed(path: Path) -> None:
+    if path.is_dir():
+        path.rmdir()
+    else:
+        path.unlink(missing_ok=True)
 
 
 async def test_nothing_is_dispatched_from_a_replaced_file(sqlite_url: str) -> None:
