@@ -99,6 +99,11 @@ class TimeRange:
         """The absolute range, as every time-ranged result echoes it."""
         return range_text(self.interval)
 
+    @property
+    def notes(self) -> list[str]:
+        """The assumption as a note of a result, if one was made."""
+        return [self.assumed] if self.assumed else []
+
 
 def parse_time_range(text: str, now: datetime, longest: timedelta = MAX_RANGE) -> TimeRange:
     """Resolve `text` against `now`, an aware instant. Raises InvalidArguments, never echoing it."""

@@ -17,8 +17,7 @@ from tests.fakes.kubernetes_server import TOKEN, KubernetesServer
 from tests.fakes.tools import bench
 from tools.capabilities import ClusterOffer
 from tools.contract import AnyTool
-from tools.core.get_resource_schema import GetResourceSchema
-from tools.core.search_capabilities import SearchCapabilities
+from tools.core.cluster_kinds import GetResourceSchema, SearchCapabilities
 from tools.errors import InvalidArguments, UpstreamFailed
 
 Serve = Callable[[web.Application], Awaitable[TestServer]]

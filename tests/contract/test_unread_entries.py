@@ -25,8 +25,8 @@ from tests.odd_json import ODD
 from tools.capabilities import Interval
 from tools.core.find_metrics import FindMetrics
 from tools.core.get_recent_deploys import GetRecentDeploys
-from tools.core.kubectl_events import KubectlEvents
-from tools.core.query_metrics import QueryMetrics
+from tools.core.kubectl import KubectlEvents
+from tools.core.metric_series import QueryMetrics
 from tools.outside_json import counting_unread
 
 ROOT = Path(__file__).parents[2]

@@ -126,8 +126,7 @@ def test_a_tool_with_a_new_capability_is_one_more_file_and_one_line(tmp_path: Pa
         tmp_path, "Add a tool that asks something outside", "tools", "adapters", "bot"
     )
     tool = renamed(CLOCK, "count_tickets").replace("class CountTickets:", f"{PORT}:")
-    needs = "capabilities=frozenset(),\n        ports=frozenset({TICKETS})"
-    tool = tool.replace('capabilities=frozenset({"clock"})', needs)
+    tool = tool.replace('"clock"', "TICKETS")
     tool = tool.replace("instant_text(caps.clock.now())", "await caps.of(TICKETS).count()")
     tool = tool.replace("\n\nfrom tools", "\n\nfrom typing import Protocol\n\nfrom tools", 1)
     tool = tool.replace("from tools.prod", "from tools.port import Port\nfrom tools.prod")

@@ -12,9 +12,9 @@ from statistics import median
 
 from tools.baseline import baseline
 from tools.capabilities import CallContext, Capabilities, Interval
-from tools.contract import COMPUTED, Effect, ToolContract, ToolInput
+from tools.contract import COMPUTED, ToolInput
 from tools.core.arguments import MetricName, ProductOrAny, TimeRangeText
-from tools.core.bound import bound
+from tools.core.built_in import bound, read_only
 from tools.core.compared_answer import AnswerNotes, Compared, CompareOutput, answer
 from tools.core.compared_series import MAX_WINDOW, Labelled, Read, read_all, read_one
 from tools.errors import InvalidArguments
@@ -41,22 +41,17 @@ class CompareInput(ToolInput):
 class CompareToBaseline:
     """Compares a window of a metric with the 24 hours before it."""
 
-    contract = ToolContract(
-        id="core__compare_to_baseline",
-        description=(
-            "Whether a metric is unusual in a time range, against the 24 hours and the hour before"
-            " it: z-score, relative change, when the anomaly began. Use to confirm or rule out a"
-            " suspicion; with product '*', to see which product it is. Trust it less when coverage"
-            " is low or notes say so."
-        ),
-        input=CompareInput,
-        output=CompareOutput,
-        effect=Effect.READ_ONLY,
-        redaction=frozenset(CompareOutput.model_fields),
+    contract = read_only(
+        "compare_to_baseline",
+        "Whether a metric is unusual in a time range, against the 24 hours and the hour before"
+        " it: z-score, relative change, when the anomaly began. Use to confirm or rule out a"
+        " suspicion; with product '*', to see which product it is. Trust it less when coverage"
+        " is low or notes say so.",
+        (CompareInput, CompareOutput),
+        "metrics",
+        ProductScope(("product",), narrows=True),
+        "investigate",
         timeouts=COMPUTED,
-        capabilities=frozenset({"metrics"}),
-        products=ProductScope(("product",), narrows=True),
-        toolsets=("investigate",),
     )
 
     async def execute(
@@ -158,9 +153,7 @@ def _values(points: Sequence[FinitePoint], interval: Interval) -> list[float]:
 
 
 def _notes(worst: Compared | None, read: Read, when: TimeRange) -> list[str]:
-    notes = [clean_text(note) for note in read.notes[:MAX_NOTES]]
-    if when.assumed:
-        notes.append(when.assumed)
+    notes = [*map(clean_text, read.notes[:MAX_NOTES]), *when.notes]
     if len(read.series) > 1:
         notes.append(f"{len(read.series)} series; the most unusual one is shown")
     if worst is None or not worst.window:

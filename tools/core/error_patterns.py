@@ -8,9 +8,9 @@ from pydantic import Field
 
 from tools.analysis.log_changes import BAD_LEVELS, Pattern
 from tools.capabilities import CallContext, Capabilities, Interval, LogSweepQuery
-from tools.contract import QUERY, Effect, ToolContract, ToolOutput
+from tools.contract import ToolOutput
 from tools.core.arguments import ProductOrNone
-from tools.core.bound import bound
+from tools.core.built_in import bound, counted, read_only
 from tools.core.log_windows import LONG_BASELINE, MOST_LINES, Reading, read_windows
 from tools.core.sweep_arguments import SWEEP_SCOPE, SweepInput, at_text, products_of, window_of
 from tools.output import clean_text
@@ -86,21 +86,15 @@ class PatternsOutput(ToolOutput):
 class ErrorPatterns:
     """Reads the newest lines of products in the window and before it, and folds them."""
 
-    contract = ToolContract(
-        id="core__error_patterns",
-        description=(
-            "Log patterns that are new, more frequent or gone against the time before: how many, "
-            "since when, where, naming which service; of all products or of one. Use before reading single"
-            " lines."
-        ),
-        input=PatternsInput,
-        output=PatternsOutput,
-        effect=Effect.READ_ONLY,
-        redaction=frozenset(PatternsOutput.model_fields),
-        timeouts=QUERY,
-        capabilities=frozenset({"logs"}),
-        products=SWEEP_SCOPE,
-        toolsets=("investigate",),
+    contract = read_only(
+        "error_patterns",
+        "Log patterns that are new, more frequent or gone against the time before: how many, "
+        "since when, where, naming which service; of all products or of one. Use before reading single"
+        " lines.",
+        (PatternsInput, PatternsOutput),
+        "logs",
+        SWEEP_SCOPE,
+        "investigate",
     )
 
     async def execute(
@@ -128,8 +122,8 @@ class ErrorPatterns:
         del arguments
         bad = sum(one.change == "new" and one.level in BAD_LEVELS for one in output.changes)
         changed = sum(one.change != "steady" for one in output.changes)
-        kinds = f"{bad or 'no'} new kind{'' if bad == 1 else 's'} of errors"
-        return f"{kinds}, {changed} change{'' if changed == 1 else 's'}"
+        changes = f"{changed} change{'' if changed == 1 else 's'}"
+        return f"{counted(bad, 'new kind')} of errors, {changes}"
 
 
 def _output(

@@ -6,9 +6,9 @@ from typing import Annotated
 from pydantic import Field
 
 from tools.capabilities import CallContext, Capabilities
-from tools.contract import QUERY, Effect, ToolContract, ToolInput, ToolOutput
+from tools.contract import ToolInput, ToolOutput
 from tools.core.arguments import ProductOrAny, TimeRangeText
-from tools.core.bound import bound
+from tools.core.built_in import bound, entry_of, read_only
 from tools.output import clean_text
 from tools.product_names import ANY_PRODUCT
 from tools.products import ProductScope, within
@@ -58,23 +58,13 @@ class FindOutput(ToolOutput):
 class FindMetrics:
     """Lists what the metrics backend has of a product."""
 
-    contract = ToolContract(
-        id="core__find_metrics",
-        description=(
-            "The metrics that a product has, with role, unit and reading. Use before guessing a"
-            " name."
-        ),
-        input=FindInput,
-        output=FindOutput,
-        effect=Effect.READ_ONLY,
-        redaction=frozenset(
-            {"range", "names", "without", "truncated", "notes"}
-            | {f"found[].{name}" for name in FoundMetric.model_fields}
-        ),
-        timeouts=QUERY,
-        capabilities=frozenset({"metrics"}),
-        products=ProductScope(("product",), narrows=True),
-        toolsets=("investigate",),
+    contract = read_only(
+        "find_metrics",
+        "The metrics that a product has, with role, unit and reading. Use before guessing a name.",
+        (FindInput, FindOutput),
+        "metrics",
+        ProductScope(("product",), narrows=True),
+        "investigate",
     )
 
     async def execute(
@@ -87,8 +77,7 @@ class FindMetrics:
         fitting = [signal for signal in _ordered(found, call) if _fits(signal, arguments)]
         names = _other_names(found, arguments)
         notes = [clean_text(note) for note in found.notes]
-        if when.assumed:
-            notes.append(when.assumed)
+        notes += when.notes
         if not found.signals:
             notes.append("no label of any metric holds this name; PromQL can look")
         return FindOutput(
@@ -102,8 +91,8 @@ class FindMetrics:
 
     def summarise(self, output: FindOutput, arguments: FindInput) -> str:
         roles = list(dict.fromkeys(one.role for one in output.found))
-        noun = "metric" if len(output.found) == 1 else "metrics"
         known = ", ".join(roles[:6]) or "none"
+        noun = "metric" if len(output.found) == 1 else "metrics"
         return f"{len(output.found)} {noun} of {arguments.product}: {known}"
 
 
@@ -134,12 +123,10 @@ def _other_names(found: Discovered, arguments: FindInput) -> list[str]:
 def _entry(signal: Signal, call: CallContext, several: bool) -> FoundMetric:
     labels = {place.label for places in signal.places.values() for place in places}
     products = sorted(name for name in signal.products if within(call, name))
-    return FoundMetric(
-        name=clean_text(signal.name),
-        role=signal.role,
-        reading=signal.reading,
-        unit=signal.unit,
-        metric=clean_text(signal.metric) if signal.metric != signal.name else None,
+    return entry_of(
+        FoundMetric,
+        signal,
+        metric=signal.metric if signal.metric != signal.name else None,
         labels=", ".join(sorted(labels)) or None,
         samples_every_s=signal.spacing_s,
         products=[clean_text(name) for name in products] if several else None,

@@ -3,9 +3,9 @@
 from pydantic import ConfigDict, JsonValue, ValidationError
 
 from tools.capabilities import CallContext, Capabilities
-from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
+from tools.contract import LOOKUP, ToolInput, ToolOutput
 from tools.core.arguments import Product
-from tools.core.bound import bound
+from tools.core.built_in import bound, read_only
 from tools.errors import UpstreamFailed
 from tools.products import BY_PRODUCT
 
@@ -29,20 +29,17 @@ class AdminInfoOutput(ToolOutput):
 
 
 class GetAdminInfo:
-    contract = ToolContract(
-        id="core__get_admin_info",
-        description=(
-            "What a product says of itself: running version, uptime, health, feature flags. Use to"
-            " check what really runs, e.g. after a deploy."
-        ),
-        input=AdminInfoInput,
-        output=AdminInfoOutput,
-        effect=Effect.READ_ONLY,
-        redaction=frozenset(AdminInfoOutput.model_fields),
+    contract = read_only(
+        "get_admin_info",
+        "What a product says of itself: running version, uptime, health, feature flags. Use to"
+        " check what really runs, e.g. after a deploy.",
+        (AdminInfoInput, AdminInfoOutput),
+        "admin",
+        BY_PRODUCT,
+        "investigate",
+        "recommend",
+        "platform",
         timeouts=LOOKUP,
-        capabilities=frozenset({"admin"}),
-        products=BY_PRODUCT,
-        toolsets=("investigate", "recommend", "platform"),
     )
 
     async def execute(

@@ -1,7 +1,8 @@
 """core__get_current_time: the clock."""
 
 from tools.capabilities import CallContext, Capabilities
-from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
+from tools.contract import LOOKUP, ToolInput, ToolOutput
+from tools.core.built_in import read_only
 from tools.products import OF_NO_PRODUCT
 from tools.timerange import instant_text
 
@@ -16,17 +17,16 @@ class CurrentTimeOutput(ToolOutput):
 
 
 class GetCurrentTime:
-    contract = ToolContract(
-        id="core__get_current_time",
-        description="The time now, in UTC. Relative time ranges need no call of this.",
-        input=CurrentTimeInput,
-        output=CurrentTimeOutput,
-        effect=Effect.READ_ONLY,
-        redaction=frozenset(CurrentTimeOutput.model_fields),
+    contract = read_only(
+        "get_current_time",
+        "The time now, in UTC. Relative time ranges need no call of this.",
+        (CurrentTimeInput, CurrentTimeOutput),
+        "clock",
+        OF_NO_PRODUCT,
+        "investigate",
+        "recommend",
+        "platform",
         timeouts=LOOKUP,
-        capabilities=frozenset({"clock"}),
-        products=OF_NO_PRODUCT,
-        toolsets=("investigate", "recommend", "platform"),
         live=True,
     )
 

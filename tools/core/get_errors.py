@@ -6,14 +6,14 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from tools.capabilities import CallContext, Capabilities
-from tools.contract import QUERY, Effect, ToolContract, ToolInput, ToolOutput
+from tools.contract import ToolInput, ToolOutput
 from tools.core.arguments import Product, TimeRangeText
-from tools.core.bound import bound
+from tools.core.built_in import bound, entry_of, read_only
 from tools.core.log_entry import head
 from tools.error_issues import ErrorIssue, IssueQuery
 from tools.output import clean_text
 from tools.products import BY_PRODUCT
-from tools.timerange import instant_text, parse_time_range
+from tools.timerange import parse_time_range
 
 MOST_ISSUES: Final = 50
 
@@ -58,28 +58,14 @@ class ErrorsOutput(ToolOutput):
 
 
 class GetErrors:
-    contract = ToolContract(
-        id="core__get_errors",
-        description=(
-            "Errors of a product as Sentry groups them: title, where, events, users, first and last"
-            " seen, release, link. Use for exceptions that began with the trouble."
-        ),
-        input=ErrorsInput,
-        output=ErrorsOutput,
-        effect=Effect.READ_ONLY,
-        redaction=frozenset(
-            {
-                "range",
-                "projects",
-                "truncated",
-                "notes",
-                *(f"issues[].{name}" for name in IssueEntry.model_fields),
-            }
-        ),
-        timeouts=QUERY,
-        capabilities=frozenset({"errors"}),
-        products=BY_PRODUCT,
-        toolsets=("investigate",),
+    contract = read_only(
+        "get_errors",
+        "Errors of a product as Sentry groups them: title, where, events, users, first and last"
+        " seen, release, link. Use for exceptions that began with the trouble.",
+        (ErrorsInput, ErrorsOutput),
+        "errors",
+        BY_PRODUCT,
+        "investigate",
     )
 
     async def execute(
@@ -91,7 +77,7 @@ class GetErrors:
             arguments.product, start, end, arguments.sort == "count", arguments.limit
         )
         found = await bound(caps.errors, "errors").search(query)
-        notes = [*map(clean_text, found.notes), *([when.assumed] if when.assumed else [])]
+        notes = [*map(clean_text, found.notes), *when.notes]
         return ErrorsOutput(
             range=when.text,
             issues=[_entry(one, start, end) for one in found.issues],
@@ -113,17 +99,11 @@ class GetErrors:
 
 def _entry(one: ErrorIssue, start: datetime, end: datetime) -> IssueEntry:
     began = one.first_seen
-    return IssueEntry(
+    return entry_of(
+        IssueEntry,
+        one,
         title=head(one.title),
-        culprit=head(one.culprit) or None,
-        level=clean_text(one.level),
-        status=clean_text(one.status),
+        culprit=head(one.culprit),
         events=one.count,
-        users=one.users,
-        first_seen=instant_text(began) if began else None,
-        last_seen=instant_text(one.last_seen) if one.last_seen else None,
         new=start <= began < end if began else None,
-        release=clean_text(one.release) or None,
-        project=clean_text(one.project),
-        link=one.link or None,
     )

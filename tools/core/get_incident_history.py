@@ -6,12 +6,12 @@ from typing import Annotated
 from pydantic import Field
 
 from tools.capabilities import CallContext, Capabilities, IncidentQuery, PastIncident
-from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
+from tools.contract import LOOKUP, ToolInput, ToolOutput
 from tools.core.arguments import Product, TimeRangeText
-from tools.core.bound import bound
+from tools.core.built_in import bound, counted, entry_of, read_only
 from tools.output import clean_text
 from tools.products import ProductScope, Reading, within
-from tools.timerange import instant_text, parse_time_range
+from tools.timerange import parse_time_range
 
 MAX_INCIDENTS = 25
 LONGEST_RANGE = timedelta(days=3650)
@@ -60,30 +60,18 @@ class HistoryOutput(ToolOutput):
 
 
 class GetIncidentHistory:
-    contract = ToolContract(
-        id="core__get_incident_history",
-        description=(
-            "Past incidents like this one and how they were resolved, by free text, best match"
-            " first; `ongoing` have not ended. Use once the symptoms are known, to"
-            " check a suspicion against what happened before. `earlier_answers` are Kortex' own of"
-            " this channel: not confirmed, no evidence."
-        ),
-        input=HistoryInput,
-        output=HistoryOutput,
-        effect=Effect.READ_ONLY,
-        redaction=frozenset(
-            {"range", "notes"}
-            | {
-                f"{of}[].{name}"
-                for of in ("incidents", "ongoing")
-                for name in IncidentEntry.model_fields
-            }
-            | {f"earlier_answers[].{name}" for name in EarlierAnswer.model_fields}
-        ),
+    contract = read_only(
+        "get_incident_history",
+        "Past incidents like this one and how they were resolved, by free text, best match"
+        " first; `ongoing` have not ended. Use once the symptoms are known, to"
+        " check a suspicion against what happened before. `earlier_answers` are Kortex' own of"
+        " this channel: not confirmed, no evidence.",
+        (HistoryInput, HistoryOutput),
+        "incidents",
+        ProductScope(("product",), narrows=True),
+        "investigate",
+        "recommend",
         timeouts=LOOKUP,
-        capabilities=frozenset({"incidents"}),
-        products=ProductScope(("product",), narrows=True),
-        toolsets=("investigate", "recommend"),
     )
 
     async def execute(
@@ -110,18 +98,16 @@ class GetIncidentHistory:
             ongoing=[_entry(one) for one in told if _goes_on(one, call.now)] or None,
             earlier_answers=[_answer(one) for one in here if one.is_own_answer] or None,
             range=when.text if when else None,
-            notes=[when.assumed] if when and when.assumed else None,
+            notes=(when.notes or None) if when else None,
         )
 
     def summarise(self, output: HistoryOutput, arguments: HistoryInput) -> str:
-        number = len(output.incidents)
-        noun = "past incident" if number == 1 else "past incidents"
         words = " ".join(clean_text(arguments.query).split())
         going_on = f", {len(output.ongoing)} ongoing" if output.ongoing else ""
         answers = len(output.earlier_answers or ())
-        said = "earlier answer" if answers == 1 else "earlier answers"
-        own = f", {answers} {said} (not confirmed)" if answers else ""
-        return f'{number or "no"} {noun}{going_on}{own}, "{words[:40]}"'
+        own = f", {counted(answers, 'earlier answer')} (not confirmed)" if answers else ""
+        past = counted(len(output.incidents), "past incident")
+        return f'{past}{going_on}{own}, "{words[:40]}"'
 
 
 def _is_visible(call: CallContext, one: PastIncident) -> bool:
@@ -140,23 +126,15 @@ def _goes_on(one: PastIncident, now: datetime) -> bool:
 
 
 def _entry(one: PastIncident) -> IncidentEntry:
-    return IncidentEntry(
-        id=clean_text(one.id),
-        title=clean_text(one.title),
-        product=clean_text(one.product) or None,
-        opened_at=instant_text(one.opened_at),
-        closed_at=instant_text(one.closed_at) if one.closed_at else None,
-        severity=clean_text(one.severity) or None,
-        resolution_summary=clean_text(one.resolution) or None,
-    )
+    return entry_of(IncidentEntry, one, resolution_summary=one.resolution)
 
 
 def _answer(one: PastIncident) -> EarlierAnswer:
-    return EarlierAnswer(
-        id=clean_text(one.id),
-        question=clean_text(one.title),
-        product=clean_text(one.product) or None,
-        asked_at=instant_text(one.opened_at),
-        answered_at=instant_text(one.closed_at) if one.closed_at else None,
-        answer=clean_text(one.resolution) or None,
+    return entry_of(
+        EarlierAnswer,
+        one,
+        question=one.title,
+        asked_at=one.opened_at,
+        answered_at=one.closed_at,
+        answer=one.resolution,
     )

@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue
 from tools.capabilities import CallContext, Capabilities, Interval, LogPage, LogQuery, Logs
 from tools.contract import QUERY, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.arguments import Product, TimeRangeText
-from tools.core.bound import bound
+from tools.core.built_in import bound
 from tools.core.log_entry import LogEntry, head, log_fields
 from tools.cursor import CursorScope, CursorSigner
 from tools.errors import InvalidArguments
@@ -143,7 +143,7 @@ class GetLogs:
 
 
 def _notes(when: TimeRange, page: LogPage) -> list[str]:
-    return [*([when.assumed] if when.assumed else []), *(clean_text(note) for note in page.notes)]
+    return [*when.notes, *map(clean_text, page.notes)]
 
 
 def _scope(arguments: LogsInput, call: CallContext) -> CursorScope:

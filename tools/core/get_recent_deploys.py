@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from tools.capabilities import CallContext, Capabilities, Deploy, Interval
-from tools.contract import COMPUTED, Effect, ToolContract, ToolInput, ToolOutput
+from tools.contract import COMPUTED, ToolInput, ToolOutput
 from tools.core.arguments import ProductOrAny, TimeRangeText
-from tools.core.bound import bound
+from tools.core.built_in import bound, counted, entry_of, read_only
 from tools.errors import ToolError
 from tools.output import clean_text
 from tools.products import ProductScope, within
-from tools.timerange import instant_text, parse_time_range, readable_range
+from tools.timerange import parse_time_range, readable_range
 
 MAX_DEPLOYS = 100
 LONG = timedelta(days=90)
@@ -46,28 +46,17 @@ class DeploysOutput(ToolOutput):
 
 
 class GetRecentDeploys:
-    contract = ToolContract(
-        id="core__get_recent_deploys",
-        description=(
-            "Deploys of a product ('*' for all) in a time range, newest first. Use early: look"
-            " for one shortly before the symptoms began, also in products it depends on."
-        ),
-        input=DeploysInput,
-        output=DeploysOutput,
-        effect=Effect.READ_ONLY,
-        redaction=frozenset(
-            {
-                "range",
-                "truncated",
-                "total_matches",
-                "notes",
-                *(f"deploys[].{name}" for name in DeployEntry.model_fields),
-            }
-        ),
+    contract = read_only(
+        "get_recent_deploys",
+        "Deploys of a product ('*' for all) in a time range, newest first. Use early: look"
+        " for one shortly before the symptoms began, also in products it depends on.",
+        (DeploysInput, DeploysOutput),
+        "deploys",
+        ProductScope(("product",), narrows=True),
+        "investigate",
+        "recommend",
+        "platform",
         timeouts=COMPUTED,
-        capabilities=frozenset({"deploys"}),
-        products=ProductScope(("product",), narrows=True),
-        toolsets=("investigate", "recommend", "platform"),
     )
 
     async def execute(
@@ -83,8 +72,7 @@ class GetRecentDeploys:
             notes.append(f"{UNREAD}, because {sources} not answer")
         if not (found or notes) and await _has_no_source(caps, call):
             notes.append(NO_SOURCE)
-        if when.assumed:
-            notes.append(when.assumed)
+        notes += when.notes
         return DeploysOutput(
             range=when.text,
             deploys=[_entry(deploy) for deploy in found[:MAX_DEPLOYS]],
@@ -97,10 +85,10 @@ class GetRecentDeploys:
         """`3 deploys, last 6h`, or that no deploy source is connected."""
         if NO_SOURCE in (output.notes or ()):
             return "no deploy source is connected"
-        number = output.total_matches or "no"
-        noun = "deploy" if number == 1 else "deploys"
         is_part = any(note.startswith(UNREAD) for note in output.notes or ())
-        return f"{number} {noun}, {readable_range(arguments.time_range)}{', not all read' if is_part else ''}"
+        partly = ", not all read" if is_part else ""
+        deploys = counted(output.total_matches, "deploy")
+        return f"{deploys}, {readable_range(arguments.time_range)}{partly}"
 
 
 async def _has_no_source(caps: Capabilities, call: CallContext) -> bool:
@@ -137,15 +125,4 @@ def merged(events: Sequence[Deploy], rollouts: Sequence[Deploy]) -> list[Deploy]
 
 
 def _entry(deploy: Deploy) -> DeployEntry:
-    return DeployEntry(
-        ts=instant_text(deploy.at),
-        product=clean_text(deploy.product),
-        version=clean_text(deploy.version),
-        previous_version=clean_text(deploy.previous_version) or None,
-        actor=clean_text(deploy.actor) or None,
-        host=clean_text(deploy.host) or None,
-        duration_s=deploy.duration_s,
-        status=clean_text(deploy.status),
-        commit=clean_text(deploy.commit) or None,
-        rolled_back=deploy.status == "rolled_back",
-    )
+    return entry_of(DeployEntry, deploy, ts=deploy.at, rolled_back=deploy.status == "rolled_back")

@@ -8,8 +8,8 @@ from typing import Annotated, Optional
 from pydantic import AfterValidator, Field
 
 from tools.capabilities import CallContext, Capabilities, Interval, LogQuery
-from tools.contract import QUERY, Effect, ToolContract, ToolInput, ToolOutput
-from tools.core.bound import bound
+from tools.contract import ToolInput, ToolOutput
+from tools.core.built_in import bound, read_only
 from tools.core.log_entry import LogEntry, log_entry
 from tools.errors import InvalidArguments, ToolError
 from tools.output import clean_text
@@ -87,28 +87,14 @@ _SPAN_FIELDS = frozenset(SpanOut.model_fields) - {"children"}
 
 
 class GetTraces:
-    contract = ToolContract(
-        id="core__get_traces",
-        description=(
-            "The span tree of one trace: which service was slow or failed. Use with a trace_id"
-            " from a log line. critical marks the spans that decided the duration."
-        ),
-        input=TracesInput,
-        output=TracesOutput,
-        effect=Effect.READ_ONLY,
-        redaction=frozenset(
-            {
-                *(set(TracesOutput.model_fields) - {"root", "other_roots"}),
-                *(f"root.{name}" for name in _SPAN_FIELDS),
-                "root.children[]...",
-                *(f"other_roots[].{name}" for name in _SPAN_FIELDS),
-                "other_roots[].children[]...",
-            }
-        ),
-        timeouts=QUERY,
-        capabilities=frozenset({"traces"}),
-        products=ProductScope(narrows=True),
-        toolsets=("investigate",),
+    contract = read_only(
+        "get_traces",
+        "The span tree of one trace: which service was slow or failed. Use with a trace_id"
+        " from a log line. critical marks the spans that decided the duration.",
+        (TracesInput, TracesOutput),
+        "traces",
+        ProductScope(narrows=True),
+        "investigate",
     )
 
     async def execute(

@@ -7,7 +7,7 @@ from pydantic import Field, JsonValue
 from tools.capabilities import CallContext, Capabilities, ProposalDraft
 from tools.contract import LOOKUP, PROPOSE_TOOL_ID, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.arguments import Product
-from tools.core.bound import bound
+from tools.core.built_in import bound
 from tools.products import BY_PRODUCT
 from tools.timerange import instant_text
 
@@ -73,14 +73,7 @@ class ProposeAction:
     async def execute(
         self, arguments: ProposeInput, call: CallContext, caps: Capabilities
     ) -> ProposeOutput:
-        draft = ProposalDraft(
-            action=arguments.action,
-            product=arguments.product,
-            params=arguments.params,
-            rationale=arguments.rationale,
-            blast_radius=arguments.blast_radius,
-            reversible=arguments.reversible,
-        )
+        draft = ProposalDraft(**dict(arguments))
         receipt = await bound(caps.proposals, "proposals").propose(draft, call)
         if not receipt.stored:
             return ProposeOutput(

@@ -1,6 +1,7 @@
 """core__read_attachment: a file that the asker attached, as far as it is text."""
 
 import asyncio
+from dataclasses import asdict, replace
 from typing import Annotated, Final, Protocol
 
 from pydantic import Field
@@ -15,7 +16,8 @@ from tools.analysis.file_excerpts import (
 )
 from tools.attached import MAX_FILES, READ_ATTACHMENT, AttachedFile, FileText
 from tools.capabilities import CallContext, Capabilities
-from tools.contract import COMPUTED, Effect, ToolContract, ToolInput, ToolOutput
+from tools.contract import COMPUTED, ToolInput, ToolOutput
+from tools.core.built_in import counted, read_only
 from tools.errors import InvalidArguments
 from tools.output import clean_text, lines_of
 from tools.port import Port
@@ -70,25 +72,20 @@ class AttachmentOutput(ToolOutput):
 
 
 class ReadAttachment:
-    contract = ToolContract(
-        id=READ_ATTACHMENT,
-        description=(
+    contract = replace(
+        read_only(
+            READ_ATTACHMENT.removeprefix("core__"),
             "The text of a file that the asker attached to this question: its beginning, its end and"
-            " its error lines, or on from a line. It is the asker's word, not a measurement."
+            " its error lines, or on from a line. It is the asker's word, not a measurement.",
+            (AttachmentInput, AttachmentOutput),
+            ATTACHMENTS,
+            OF_NO_PRODUCT,
+            "investigate",
+            "recommend",
+            "platform",
+            timeouts=COMPUTED,
+            live=True,
         ),
-        input=AttachmentInput,
-        output=AttachmentOutput,
-        effect=Effect.READ_ONLY,
-        redaction=frozenset(
-            (AttachmentOutput.model_fields.keys() - {"errors"})
-            | {f"errors[].{name}" for name in FoundError.model_fields}
-        ),
-        timeouts=COMPUTED,
-        capabilities=frozenset(),
-        products=OF_NO_PRODUCT,
-        toolsets=("investigate", "recommend", "platform"),
-        ports=frozenset({ATTACHMENTS}),
-        live=True,
         of_files=True,
     )
 
@@ -106,8 +103,7 @@ class ReadAttachment:
 
     def summarise(self, output: AttachmentOutput, arguments: AttachmentInput) -> str:
         del arguments
-        kinds = len(output.errors)
-        errors = f", {kinds} kind{'' if kinds == 1 else 's'} of error" if kinds else ""
+        errors = f", {counted(len(output.errors), 'kind')} of error" if output.errors else ""
         return f"attached {output.name}: {output.total_lines} lines{errors}"
 
 
@@ -122,7 +118,7 @@ def _told(name: str, read: FileText, from_line: int | None, share: int = 1) -> A
         name=name,
         kind=read.kind,
         total_lines=len(lines),
-        errors=[FoundError(line=e.line, count=e.count, text=e.text) for e in error_lines(lines)],
+        errors=[FoundError(**asdict(one)) for one in error_lines(lines)],
         note=read.note or None,
     )
     if from_line is not None:

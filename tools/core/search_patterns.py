@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from tools.capabilities import CallContext, Capabilities
-from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
-from tools.core.bound import bound
+from tools.contract import LOOKUP, ToolInput, ToolOutput
+from tools.core.built_in import bound, counted, entry_of, read_only
 from tools.output import clean_text
 from tools.products import OF_NO_PRODUCT
 
@@ -34,20 +34,17 @@ class PatternsOutput(ToolOutput):
 
 
 class SearchPatterns:
-    contract = ToolContract(
-        id="core__search_patterns",
-        description=(
-            "The team's written patterns and runbooks. Use for how this team runs, fixes or builds"
-            " something."
-        ),
-        input=PatternsInput,
-        output=PatternsOutput,
-        effect=Effect.READ_ONLY,
-        redaction=frozenset(PatternsOutput.model_fields),
+    contract = read_only(
+        "search_patterns",
+        "The team's written patterns and runbooks. Use for how this team runs, fixes or builds"
+        " something.",
+        (PatternsInput, PatternsOutput),
+        "patterns",
+        OF_NO_PRODUCT,
+        "investigate",
+        "recommend",
+        "platform",
         timeouts=LOOKUP,
-        capabilities=frozenset({"patterns"}),
-        products=OF_NO_PRODUCT,
-        toolsets=("investigate", "recommend", "platform"),
     )
 
     async def execute(
@@ -57,17 +54,10 @@ class SearchPatterns:
         found = await bound(caps.patterns, "patterns").search(arguments.intent, arguments.limit)
         return PatternsOutput(
             patterns=[
-                PatternEntry(
-                    title=clean_text(one.title),
-                    file=clean_text(one.file),
-                    section=clean_text(one.section) or None,
-                    text=clean_text(one.text)[:MAX_TEXT_CHARS],
-                )
+                entry_of(PatternEntry, one, text=clean_text(one.text)[:MAX_TEXT_CHARS])
                 for one in found
             ]
         )
 
     def summarise(self, output: PatternsOutput, arguments: PatternsInput) -> str:
-        number = len(output.patterns)
-        noun = "page" if number == 1 else "pages"
-        return f'{number or "no"} {noun} on "{clean_text(arguments.intent)[:60]}"'
+        return f'{counted(len(output.patterns), "page")} on "{clean_text(arguments.intent)[:60]}"'

@@ -6,12 +6,12 @@ from typing import Annotated
 from pydantic import Field
 
 from tools.capabilities import CallContext, Capabilities, TraceQuery, TraceSummary
-from tools.contract import QUERY, Effect, ToolContract, ToolInput, ToolOutput
+from tools.contract import ToolInput, ToolOutput
 from tools.core.arguments import Product, TimeRangeText, step_seconds
-from tools.core.bound import bound
+from tools.core.built_in import bound, entry_of, read_only
 from tools.output import clean_text
 from tools.products import BY_PRODUCT
-from tools.timerange import instant_text, parse_time_range
+from tools.timerange import parse_time_range
 
 MAX_TRACES = 50
 MAX_SERVICES = 20
@@ -48,22 +48,14 @@ class SearchOutput(ToolOutput):
 
 
 class SearchTraces:
-    contract = ToolContract(
-        id="core__search_traces",
-        description=(
-            "Traces with a span of the product, the slowest first. Use to find a slow or failed"
-            " request; its id reads it whole."
-        ),
-        input=SearchInput,
-        output=SearchOutput,
-        effect=Effect.READ_ONLY,
-        redaction=frozenset(
-            {"range", "notes", *(f"traces[].{name}" for name in FoundTrace.model_fields)}
-        ),
-        timeouts=QUERY,
-        capabilities=frozenset({"traces"}),
-        products=BY_PRODUCT,
-        toolsets=("investigate",),
+    contract = read_only(
+        "search_traces",
+        "Traces with a span of the product, the slowest first. Use to find a slow or failed"
+        " request; its id reads it whole.",
+        (SearchInput, SearchOutput),
+        "traces",
+        BY_PRODUCT,
+        "investigate",
     )
 
     async def execute(
@@ -79,7 +71,7 @@ class SearchTraces:
             limit=arguments.limit,
         )
         found = await bound(caps.traces, "traces").search(query)
-        notes = [*map(clean_text, found.notes), *([when.assumed] if when.assumed else [])]
+        notes = [*map(clean_text, found.notes), *when.notes]
         return SearchOutput(
             range=when.text, traces=[_entry(one) for one in found.traces], notes=notes or None
         )
@@ -101,12 +93,11 @@ def _milliseconds(text: str | None) -> float:
 
 def _entry(one: TraceSummary) -> FoundTrace:
     began = _EPOCH + timedelta(microseconds=one.start_us)
-    return FoundTrace(
-        trace_id=clean_text(one.trace_id),
-        ts=instant_text(began),
+    return entry_of(
+        FoundTrace,
+        one,
+        ts=began,
         duration_ms=round(one.duration_us / 1000, 1),
-        root=clean_text(f"{one.service} {one.operation}".strip()),
+        root=f"{one.service} {one.operation}".strip(),
         services=[clean_text(name) for name in one.services[:MAX_SERVICES]] or None,
-        spans=one.spans,
-        failed=one.failed,
     )

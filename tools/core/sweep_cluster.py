@@ -14,13 +14,13 @@ from tools.analysis.cluster.pods import is_working
 from tools.analysis.cluster.survey import concerns, findings
 from tools.capabilities import CallContext, Capabilities
 from tools.cluster_objects import ClusterEvent
-from tools.contract import QUERY, Effect, ToolContract, ToolOutput
-from tools.core.bound import bound
+from tools.contract import ToolOutput
+from tools.core.built_in import bound, counted, entry_of, read_only
 from tools.core.cluster_reading import ALWAYS, ClusterReading
 from tools.core.sweep_arguments import SWEEP_SCOPE, SweepInput, products_of, window_of
 from tools.log_templates import named_in
 from tools.output import clean_text, clean_words
-from tools.timerange import instant_text, range_text
+from tools.timerange import range_text
 
 MOST_ROWS: Final = 20
 MOST_WARNINGS: Final = 10
@@ -94,20 +94,14 @@ class ClusterSweep(ToolOutput):
 class SweepCluster:
     """Reads pods, workloads, Services, nodes and events, and the last lines of what crashed."""
 
-    contract = ToolContract(
-        id="core__sweep_cluster",
-        description=(
-            "Problems in Kubernetes for all products, with the reason: pods, workloads, Services,"
-            " quotas, volumes, nodes; and what it warns of."
-        ),
-        input=SweepInput,
-        output=ClusterSweep,
-        effect=Effect.READ_ONLY,
-        redaction=frozenset(ClusterSweep.model_fields),
-        timeouts=QUERY,
-        capabilities=frozenset({"kubernetes"}),
-        products=SWEEP_SCOPE,
-        toolsets=("investigate",),
+    contract = read_only(
+        "sweep_cluster",
+        "Problems in Kubernetes for all products, with the reason: pods, workloads, Services,"
+        " quotas, volumes, nodes; and what it warns of.",
+        (SweepInput, ClusterSweep),
+        "kubernetes",
+        SWEEP_SCOPE,
+        "investigate",
     )
 
     async def execute(
@@ -140,10 +134,7 @@ class SweepCluster:
             risks=[clean_words(one.reason, MOST_CHARS) for one in risks[:MOST_RISKS]],
             pods=_counted(inventory),
             nodes=f"{nodes - lost} of {nodes} ready" if "Node" in inventory.objects else "not read",
-            datastores=[
-                DatastoreSeen(product=one.product, technology=one.technology, is_new=one.is_new)
-                for one in datastores(inventory)
-            ],
+            datastores=[entry_of(DatastoreSeen, one) for one in datastores(inventory)],
             others_ill=sum(one.impact in {Impact.DOWN, Impact.DEGRADED} for one in everything)
             - sum(one.impact in {Impact.DOWN, Impact.DEGRADED} for one in own),
             unread=reading.notes(),
@@ -153,9 +144,7 @@ class SweepCluster:
 
     def summarise(self, output: ClusterSweep, arguments: SweepInput) -> str:
         del arguments
-        ill, warned = len(output.ill), len(output.warnings)
-        problems = f"{ill or 'no'} problem{'' if ill == 1 else 's'}"
-        return f"{problems}, {warned or 'no'} warning{'' if warned == 1 else 's'}"
+        return f"{counted(len(output.ill), 'problem')}, {counted(len(output.warnings), 'warning')}"
 
 
 def _row(one: Finding, place: int) -> IllObject:
@@ -206,13 +195,13 @@ def _is_told(event: ClusterEvent, product: str, ill: Sequence[Finding]) -> bool:
 
 
 def _warning(event: ClusterEvent, product: str, now: datetime) -> WarningSeen:
-    return WarningSeen(
-        ts=instant_text(event.at) if event.at else None,
-        object=clean_text(f"{event.kind}/{event.name}"),
+    return entry_of(
+        WarningSeen,
+        event,
+        ts=event.at,
+        object=f"{event.kind}/{event.name}",
         product=product,
-        reason=clean_text(event.reason),
         message=clean_text(event.message)[:MOST_CHARS],
         mechanism=mechanism_of(event.reason, event.message),
-        count=event.count,
         over=event.kind in ASSESSED or (event.at is not None and now - event.at > GOES_ON),
     )

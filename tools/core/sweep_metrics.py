@@ -13,8 +13,7 @@ from tools.capabilities import (
     Capabilities,
     Interval,
 )
-from tools.contract import QUERY, Effect, ToolContract
-from tools.core.bound import bound
+from tools.core.built_in import bound, read_only
 from tools.core.metric_choice import chosen, fine_step_of, step_of
 from tools.core.metric_courses import with_courses
 from tools.core.metric_coverage import with_coverage
@@ -46,20 +45,14 @@ WORTH_TELLING: Final = 1.5  # spreads
 class SweepMetrics:
     """Discovers, reads all at once, compares robustly."""
 
-    contract = ToolContract(
-        id="core__sweep_metrics",
-        description=(
-            "Changed metrics of all products, by role, against the time before: size and onset, "
-            "and metrics that stayed normal or could not be compared."
-        ),
-        input=SweepInput,
-        output=MetricSweep,
-        effect=Effect.READ_ONLY,
-        redaction=frozenset(MetricSweep.model_fields),
-        timeouts=QUERY,
-        capabilities=frozenset({"metrics"}),
-        products=SWEEP_SCOPE,
-        toolsets=("investigate",),
+    contract = read_only(
+        "sweep_metrics",
+        "Changed metrics of all products, by role, against the time before: size and onset, "
+        "and metrics that stayed normal or could not be compared.",
+        (SweepInput, MetricSweep),
+        "metrics",
+        SWEEP_SCOPE,
+        "investigate",
     )
 
     async def execute(

@@ -6,8 +6,8 @@ from typing import Final
 from tools.analysis.cut_requests import CutRequests
 from tools.analysis.spans import SpanShift, TraceReading, read_traces
 from tools.capabilities import CallContext, Capabilities, Interval
-from tools.contract import QUERY, Effect, ToolContract, ToolOutput
-from tools.core.bound import bound
+from tools.contract import ToolOutput
+from tools.core.built_in import bound, read_only
 from tools.core.sweep_arguments import SWEEP_SCOPE, SweepInput, products_of, window_of
 from tools.output import clean_text
 from tools.timerange import range_text
@@ -61,20 +61,14 @@ class TraceSweep(ToolOutput):
 class SweepTraces:
     """Compares a sample of traces of the window with one of before."""
 
-    contract = ToolContract(
-        id="core__sweep_traces",
-        description=(
-            "Calls between services, and services with a growing own time, network time or share "
-            "of failures, or with requests that end early."
-        ),
-        input=SweepInput,
-        output=TraceSweep,
-        effect=Effect.READ_ONLY,
-        redaction=frozenset(TraceSweep.model_fields),
-        timeouts=QUERY,
-        capabilities=frozenset({"traces"}),
-        products=SWEEP_SCOPE,
-        toolsets=("investigate",),
+    contract = read_only(
+        "sweep_traces",
+        "Calls between services, and services with a growing own time, network time or share "
+        "of failures, or with requests that end early.",
+        (SweepInput, TraceSweep),
+        "traces",
+        SWEEP_SCOPE,
+        "investigate",
     )
 
     async def execute(

@@ -22,8 +22,8 @@ from tests.charted_results import (
     swept,
 )
 from tools.core.compared_answer import ComparedSample, CompareOutput
+from tools.core.metric_series import MetricSeries, MetricsOutput, Sample
 from tools.core.metric_sweep import Course, MetricShift, MetricSweep
-from tools.core.metric_view import MetricSeries, MetricsOutput, Sample
 
 ASKED: dict[str, JsonValue] = {"product": "checkout", "metric_name": "p99"}
 WORLD = swept(

@@ -9,7 +9,7 @@ from tests.fakes.capabilities import NOW, FakeMetrics, fake_capabilities
 from tests.fakes.tools import bench
 from tools.capabilities import Series
 from tools.core.find_metrics import FindMetrics
-from tools.core.query_metrics import QueryMetrics
+from tools.core.metric_series import QueryMetrics
 from tools.errors import InvalidArguments
 from tools.records import ToolOutcome
 

@@ -8,7 +8,7 @@ import pytest
 from tests.fakes.capabilities import NOW, FakeMetrics, fake_capabilities
 from tests.fakes.tools import Bench, bench
 from tools.capabilities import Series
-from tools.core.get_metrics import GetMetrics
+from tools.core.metric_series import GetMetrics
 from tools.records import ToolOutcome
 
 

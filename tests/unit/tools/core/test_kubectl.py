@@ -16,10 +16,7 @@ from tools.capabilities import (
 from tools.cluster_objects import ClusterEvent, ObjectQuery, ObjectTable, PodLogQuery
 from tools.contract import AnyTool
 from tools.core.get_recent_deploys import GetRecentDeploys, merged
-from tools.core.kubectl_describe import KubectlDescribe
-from tools.core.kubectl_events import KubectlEvents
-from tools.core.kubectl_get import KubectlGet
-from tools.core.kubectl_logs import KubectlLogs
+from tools.core.kubectl import KubectlDescribe, KubectlEvents, KubectlGet, KubectlLogs
 from tools.errors import UpstreamFailed
 
 TOOLS: list[AnyTool] = [KubectlGet(), KubectlDescribe(), KubectlEvents(), KubectlLogs()]

@@ -11,9 +11,8 @@ from bot.actions.catalog import ActionCatalog, ActionRule, OfferedOperations
 from tests.fakes.capabilities import fake_capabilities
 from tests.fakes.tools import bench
 from tools.capabilities import CallContext
-from tools.core.discover_operations import DiscoverOperations
 from tools.core.get_admin_info import GetAdminInfo
-from tools.core.get_operation_parameters import GetOperationParameters
+from tools.core.operations import DiscoverOperations, GetOperationParameters
 
 SCHEMA: dict[str, JsonValue] = {
     "type": "object",

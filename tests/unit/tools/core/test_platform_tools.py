@@ -13,12 +13,14 @@ from tests.fakes.capabilities import NOW, FakeClock, fake_capabilities
 from tests.fakes.tools import ALL, bench
 from tools.capabilities import Platform
 from tools.contract import AnyTool
-from tools.core.get_application import GetApplication
-from tools.core.get_dashboard_stats import GetDashboardStats
-from tools.core.get_workflow import GetWorkflow
-from tools.core.list_applications import ListApplications
-from tools.core.list_resources import ListResources
-from tools.core.list_workflows import ListWorkflows
+from tools.core.platform_tools import (
+    GetApplication,
+    GetDashboardStats,
+    GetWorkflow,
+    ListApplications,
+    ListResources,
+    ListWorkflows,
+)
 from tools.platform import Application, Workflow
 from tools.policy import ToolPolicy
 

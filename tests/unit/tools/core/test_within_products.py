@@ -19,10 +19,7 @@ from tools.contract import AnyTool
 from tools.core.get_incident_history import GetIncidentHistory
 from tools.core.get_recent_deploys import GetRecentDeploys
 from tools.core.get_traces import GetTraces
-from tools.core.get_workflow import GetWorkflow
-from tools.core.list_applications import ListApplications
-from tools.core.list_resources import ListResources
-from tools.core.list_workflows import ListWorkflows
+from tools.core.platform_tools import GetWorkflow, ListApplications, ListResources, ListWorkflows
 from tools.platform import Application, PlatformResource, Workflow
 from tools.policy import ToolPolicy
 from tools.products import Reading
