@@ -38,6 +38,11 @@ _NO_PRODUCT_WORDS: Final = """
     low further progress common kortex bot none never two three others resolved active target start
     end copy time key file text line build code result dashboard monitoring team colleagues anywhere
     nowhere thread channel slack probe probes
+    unusual anomaly anomalies performance overview diagnose diagnosis debug revenue data slowness
+    complaint complaints unhappy angry increase regression suspicious theory theories thought
+    thoughts opinion healthcheck sanity maintenance dependencies urgent emergency sev1 sev2 sev3
+    major minor green alive stable concern concerns peak half deadlock attack ddos noisy thundering
+    exit image cancelled roll different notes attached rolling having isn
 """
 _NO_PRODUCT: Final = frozenset(_NO_PRODUCT_WORDS.split())
 # `billing-svc`, where a name would be.
@@ -71,6 +76,19 @@ _AFTER_NAME: Final = frozenset(
      "pods", "deploys", "deployment"}
 )  # fmt: skip
 _FEWEST_LETTERS: Final = 4
+_FEWEST_NAME_LETTERS: Final = 3
+_MOST_WORDS: Final = 6  # of a message whose one strange word can only be a name
+# Where a name stands: at the beginning, behind "is", behind "of".
+_ARTICLES: Final = frozenset({"the", "our", "my"})
+_OPENING: Final = frozenset(
+    {"and", "but", "so", "then", "ok", "okay", "hey", "hi", "check", "status", "kortex"}
+)
+_NO_NAME: Final = _NOBODY | _ANY_SERVICE | _NO_PRODUCT | _OPENING
+_AUXILIARY: Final = frozenset(
+    {"is", "are", "was", "were", "does", "do", "did", "has", "have", "hows"}
+)
+_ASKS_WHAT: Final = frozenset({"what", "which", "who"})  # "what is X" asks for a meaning
+_PREPOSITIONS: Final = frozenset({"of", "for", "on", "with", "in", "about", "at", "from"})
 _ALIKE: Final = 0.84
 
 
@@ -88,13 +106,33 @@ def complained_of(lowered: str) -> str:
     """The name that a complaint is about; no word of the language."""
     found = _COMPLAINED_OF.search(lowered)
     name = next(filter(None, found.groups()), "") if found else ""
-    is_word = name in _NOBODY | _ANY_SERVICE | _NO_PRODUCT or re.fullmatch(ROLE_WORDS, name)
+    is_word = name in _NO_NAME or re.fullmatch(ROLE_WORDS, name)
     return "" if not name or is_word or is_known_word(name[:40]) else name
 
 
 def shaped_name(lowered: str) -> str:
     names = (one[1] for one in _SHAPED.finditer(lowered))
     return next((n for n in names if not KNOWN_WORDS.issuperset(n.split("-"))), "")
+
+
+def unread_name(lowered: str) -> str:
+    """The word in a name's place that is none of the language: "ghost?", "status of ghost"."""
+    words = _words(lowered.replace("\u2019", "'").replace("'s", " is"))
+    unread = {at for at, word in enumerate(words) if _is_unread(word)}
+    for at in sorted(unread):
+        ahead = [word for word in words[:at] if word not in _ARTICLES]
+        is_subject = not _AUXILIARY.isdisjoint(ahead[-1:]) and _ASKS_WHAT.isdisjoint(ahead)
+        is_short = len(words) <= _MOST_WORDS and unread <= {at, at + 1}
+        is_object = not _PREPOSITIONS.isdisjoint(ahead[-1:])
+        if is_subject or (is_short and (is_object or _OPENING.issuperset(ahead))):
+            return words[at]
+    return ""
+
+
+def _is_unread(word: str) -> bool:
+    is_name = re.match(r"[a-z]", word) is not None and len(word) >= _FEWEST_NAME_LETTERS
+    is_ordinary = word in _NO_NAME or re.fullmatch(ROLE_WORDS, word) or is_known_word(word[:40])
+    return is_name and not is_ordinary
 
 
 def service_named(lowered: str) -> str:

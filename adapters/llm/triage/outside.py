@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from adapters.llm.messages import Meta
+from adapters.llm.triage.meaning import KNOWN_WORDS
 from adapters.llm.triage.names import plain
 from adapters.llm.triage.question import ParsedQuestion
 
@@ -54,8 +55,8 @@ def with_foreign_notice(asked: ParsedQuestion, question: str, meta: Meta) -> Par
         )
     if asked.part == "state" and not asked.thought:
         return replace(asked, topic="outside", apart=f"{own}, so I did not check it.")
-    # "the shop" describes the whole system.
-    is_described = re.search(
+    # "the shop" describes the whole system; "the ghost" is a name.
+    is_described = name in KNOWN_WORDS and re.search(
         rf"\b(?:the|our|my|a|an)\s+{re.escape(name)}\b", question, re.IGNORECASE
     )
     left_out = "" if is_part or is_described else name

@@ -23,6 +23,7 @@ from adapters.llm.triage.named_in_question import (
     service_named,
     shaped_name,
     spoken_of,
+    unread_name,
 )
 from adapters.llm.triage.onset_asked import asks_since_when
 from adapters.llm.triage.spelling import spelled_out
@@ -224,6 +225,7 @@ def _named_in(
             or (may_be_shaped and shaped_name(lowered))
             or ("" if thought else service_named(lowered) or known_name(lowered, elsewhere))
             or (is_cause and not thought and complained_of(lowered))
+            or (is_cause and not thought and is_understood(text) and unread_name(lowered))
             or ""
         )
     if not found and is_part_of(stranger, products):

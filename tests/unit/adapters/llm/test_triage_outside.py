@@ -126,6 +126,65 @@ async def test_own_products_are_not_an_all_clear_for_an_unknown_one(question: st
     assert "Nothing is wrong" not in found.text
 
 
+@pytest.mark.parametrize("name", ["ghost", "ledger-v2", "user_api", "fraud.scoring"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{}?",
+        "`{}`?",
+        "and {}?",
+        "@kortex {}?",
+        "{} status?",
+        "{} ok?",
+        "{}, please?",
+        "{} last hour?",
+        "{} issues?",
+        "status of {}",
+        "health of the {}",
+        "how's {}?",
+        "hows {}",
+        "how is {} doing?",
+        "is {} alive?",
+        "is our {} having a bad night?",
+        "does {} work?",
+        "tell me about {}",
+        "everything fine with {}?",
+        "any news on {}",
+    ],
+)
+async def test_a_bare_unknown_name_is_reported_and_prevents_the_all_clear(
+    form: str, name: str
+) -> None:
+    found = await investigate(world([], []), form.format(name))
+
+    assert found.text.startswith(f'"{name}" is not one of this channel\'s products')
+    assert f"No data for {name} was found" in found.text
+    assert "Nothing is wrong" not in found.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "anomalies?",
+        "is anything unusual here?",
+        "what is unusual?",
+        "hey, anything weird?",
+        "slowness in production",
+        "complaints from customers",
+        "is latency elevated?",
+        "did performance degrade?",
+        "isn't it the network?",
+        "status update please",
+        "sev1!",
+        "p95?",
+    ],
+)
+async def test_short_words_of_the_trade_are_no_names(question: str) -> None:
+    found = await investigate(world([], []), question)
+
+    assert "is not one of" not in found.text
+
+
 @pytest.mark.parametrize(
     "question", ["is something wrong with the shop?", "what is wrong with our app?"]
 )
