@@ -16,7 +16,6 @@ from adapters.llm.messages import (
     StopReason,
     ToolCall,
     ToolResult,
-    Usage,
 )
 from adapters.llm.port import Provider
 from adapters.llm.vendor_blocks import readable
@@ -76,7 +75,7 @@ class RedactedRounds(Rounds):
                 else self._safe_request(request, stop)
             )
         except RedactionFailed:
-            return _unsent(number)
+            return RoundRecord(number, error=ErrorKind.PROTOCOL, error_message=WITHHELD_REQUEST)
         record = await super().run(request, number, safe_emit, stop, prefer=prefer, budget=budget)
         try:
             return self._safe(record)
@@ -171,19 +170,4 @@ def _withheld(record: RoundRecord) -> RoundRecord:
         notices=(),
         error=ErrorKind.PROTOCOL,
         error_message=WITHHELD,
-    )
-
-
-def _unsent(number: int) -> RoundRecord:
-    return RoundRecord(
-        number=number,
-        provider="",
-        model="",
-        text="",
-        tool_calls=(),
-        stop_reason=StopReason.ERROR,
-        usage=Usage(),
-        cost_usd_micros=0,
-        error=ErrorKind.PROTOCOL,
-        error_message=WITHHELD_REQUEST,
     )

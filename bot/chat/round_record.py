@@ -5,7 +5,7 @@ to its start.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from pydantic import JsonValue, TypeAdapter
@@ -27,13 +27,13 @@ class RoundRecord:
     """
 
     number: int
-    provider: str
-    model: str
-    text: str
-    tool_calls: tuple[ToolCall, ...]
-    stop_reason: StopReason
-    usage: Usage
-    cost_usd_micros: int | None
+    provider: str = ""
+    model: str = ""
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    stop_reason: StopReason = StopReason.ERROR
+    usage: Usage = field(default_factory=Usage)
+    cost_usd_micros: int | None = 0
     provider_blocks: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     error: ErrorKind | None = None

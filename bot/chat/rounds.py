@@ -6,8 +6,7 @@ there is: no provider can continue another's sentence.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import dataclass, field, replace
 
 from adapters.llm.messages import (
     CompleteRequest,
@@ -77,84 +76,36 @@ class Rounds:
         `prefer` keeps a turn with the provider that answered its earlier rounds; what the `budget`
         does not admit is not asked.
         """
-        record = await self._asked(request, number, emit, stop, budget, prefer)
-        return replace(record, failing=self._failing()) if record.notices else record
-
-    def _failing(self) -> tuple[tuple[str, datetime], ...]:
+        record = await self._asked(_Asking(request, number, emit, stop, budget), prefer)
+        if not record.notices:
+            return record
         began = ((p.name, self._circuits.failing_since(p.name)) for p in self._providers)
-        return tuple((name, since) for name, since in began if since is not None)
+        failing = tuple((name, since) for name, since in began if since is not None)
+        return replace(record, failing=failing)
 
-    async def _asked(
-        self,
-        request: CompleteRequest,
-        number: int,
-        emit: Emit,
-        stop: StopSignal,
-        budget: RoundBudget,
-        prefer: str,
-    ) -> RoundRecord:
-        notices: list[str] = []
+    async def _asked(self, asking: "_Asking", prefer: str) -> RoundRecord:
         failed: ErrorChunk | None = None
         held_back = False
-        for provider in self._candidates(prefer, notices, budget):
+        for provider in self._candidates(asking, prefer):
             asked = False
-            for model in self._ready(provider, budget):
-                admitted = await self._admitted(provider, model, request, notices, emit, budget)
+            for model in self._ready(provider, asking.budget):
+                admitted = await asking.admitted(provider, model)
                 if admitted is None:
                     continue  # the next one is cheaper
                 asked = True
-                emit(RoundStarted(number, provider.name, admitted.request.model))
-                attempt = await self._attempt(provider, model, admitted, emit, stop, budget, number)
+                asking.emit(RoundStarted(asking.number, provider.name, admitted.request.model))
+                attempt = await self._attempt(asking, provider, model, admitted)
                 if attempt.stopped or attempt.shown or isinstance(attempt.end, DoneChunk):
-                    record = self._record(provider, number, attempt, notices, budget)
+                    record = asking.record(provider, attempt)
                     return passed_on(record) if admitted.trial else record
                 failed = attempt.end or ErrorChunk(ErrorKind.CUT, "no answer")
-                self._told(notices, emit, _said_of(provider, failed.message))
-                if not _limits_one_model(provider, failed):
+                asking.tell(_said_of(provider, failed.message))
+                if not (provider.limits_by_model and failed.kind is ErrorKind.RATE_LIMITED):
                     break
             held_back = held_back or not asked
-        return _unanswered(number, failed, notices, budget, out_of_budget=held_back)
+        return asking.unanswered(failed, out_of_budget=held_back)
 
-    async def _attempt(
-        self,
-        provider: Provider,
-        model: KnownModel,
-        admitted: Admitted,
-        emit: Emit,
-        stop: StopSignal,
-        budget: RoundBudget,
-        number: int,
-    ) -> Attempt:
-        turn_down = MarkerFilter(NEED_MORE_CONTEXT, emit) if admitted.trial else None
-        attempt = await self._try(
-            provider, model, admitted.request, turn_down or emit, stop, budget, number
-        )
-        self._circuits.heard(
-            provider.name, attempt.end, model.id, by_model=provider.limits_by_model
-        )
-        if turn_down:
-            turn_down.flush()
-        return attempt
-
-    async def _admitted(
-        self,
-        provider: Provider,
-        model: KnownModel,
-        request: CompleteRequest,
-        notices: list[str],
-        emit: Emit,
-        budget: RoundBudget,
-    ) -> Admitted | None:
-        admitted = await budget.admit(provider, model, request)
-        if isinstance(admitted, Admitted):
-            for notice in admitted.notices:
-                self._told(notices, emit, notice)
-            return admitted
-        if admitted.reason not in notices:
-            self._told(notices, emit, admitted.reason)
-        return None
-
-    def _candidates(self, prefer: str, notices: list[str], budget: RoundBudget) -> list[Provider]:
+    def _candidates(self, asking: "_Asking", prefer: str) -> list[Provider]:
         """The providers to ask, in order.
 
         If all are skipped, providers without a retry time are tried: an operator may have fixed the
@@ -166,122 +117,151 @@ class Rounds:
             self._providers, key=lambda p: p.name != prefer if prefer else False
         ):
             reason = provider.unavailable_reason
-            circuit = self._soonest(provider, budget)
+            models = asking.budget.models(provider)
+            circuits = [self._circuits.of(provider.name, model.id) for model in models]
+            circuit = min(circuits, key=lambda each: each.wait_s, default=Circuit())
             if reason is None and not circuit.wait_s:
                 ready.append(provider)
                 continue
             if reason is None and not circuit.asked_to_wait:
                 left_alone.append(provider)
             if not ready:
-                notices.append(_said_of(provider, reason or _left_alone(circuit)))
+                asking.notices.append(_said_of(provider, reason or _left_alone(circuit)))
         return ready or left_alone
-
-    def _soonest(self, provider: Provider, budget: RoundBudget) -> Circuit:
-        models = budget.models(provider)
-        circuits = [self._circuits.of(provider.name, model.id) for model in models]
-        return min(circuits, key=lambda circuit: circuit.wait_s, default=Circuit())
 
     def _ready(self, provider: Provider, budget: RoundBudget) -> Sequence[KnownModel]:
         models = budget.models(provider)
         ready = [m for m in models if not self._circuits.of(provider.name, m.id).wait_s]
         return ready or models
 
-    @staticmethod
-    def _told(notices: list[str], emit: Emit, text: str) -> None:
-        notices.append(text)
-        emit(Notice(text))
-
-    async def _try(
-        self,
-        provider: Provider,
-        model: KnownModel,
-        request: CompleteRequest,
-        emit: Emit,
-        stop: StopSignal,
-        budget: RoundBudget,
-        number: int,
+    async def _attempt(
+        self, asking: "_Asking", provider: Provider, model: KnownModel, admitted: Admitted
     ) -> Attempt:
+        turn_down = MarkerFilter(NEED_MORE_CONTEXT, asking.emit) if admitted.trial else None
+        if turn_down:
+            asking = replace(asking, emit=turn_down)
         self._circuits.asked(provider.name, model.id)
-        if (provider.name, request.model) in self._unforced:
-            request = replace(request, require_tool=False)
-        attempt = await self._ask(provider, request, emit, stop, number)
-        budget.note(provider, model, attempt.end, answered=attempt.answered)
-        if request.require_tool and is_refused(attempt):
-            request = replace(request, require_tool=False)
-            if isinstance(await budget.admit(provider, model, request), NotAdmitted):
-                return attempt
-            attempt = await self._ask(provider, request, emit, stop, number)
-            budget.note(provider, model, attempt.end, answered=attempt.answered)
-            if isinstance(attempt.end, DoneChunk):
-                self._unforced.add((provider.name, request.model))
-        if is_worth_retrying(attempt):
-            assert isinstance(attempt.end, ErrorChunk)  # noqa: S101 - said by is_worth_retrying
-            delay_s = attempt.end.retry_after_s or RETRY_DELAY_S
-            if delay_s <= LONGEST_RETRY_S:
-                try:
-                    await unless_stopped(stop, asyncio.sleep(delay_s))
-                except StoppedByPerson:
-                    attempt.stopped = True
-                    return attempt
-                if isinstance(await budget.admit(provider, model, request), NotAdmitted):
-                    return attempt
-                attempt = await self._ask(provider, request, emit, stop, number)
-                budget.note(provider, model, attempt.end, answered=attempt.answered)
+        attempt = await self._try(asking, provider, model, admitted.request)
+        self._circuits.heard(
+            provider.name, attempt.end, model.id, by_model=provider.limits_by_model
+        )
+        if turn_down:
+            turn_down.flush()
         return attempt
 
-    async def _ask(
-        self,
-        provider: Provider,
-        request: CompleteRequest,
-        emit: Emit,
-        stop: StopSignal,
-        number: int,
+    async def _try(
+        self, asking: "_Asking", provider: Provider, model: KnownModel, request: CompleteRequest
     ) -> Attempt:
-        attempt = Attempt(number)
+        """One request, and at most one more of each kind: without a forced tool, and a moment later."""
+        if (provider.name, request.model) in self._unforced:
+            request = replace(request, require_tool=False)
+        attempt = await asking.ask(provider, model, request)
+        if request.require_tool and is_refused(attempt):
+            request = replace(request, require_tool=False)
+            again = await asking.ask_again(provider, model, request)
+            if again is None:
+                return attempt
+            attempt = again
+            if isinstance(attempt.end, DoneChunk):
+                self._unforced.add((provider.name, request.model))
+        if not is_worth_retrying(attempt):
+            return attempt
+        assert isinstance(attempt.end, ErrorChunk)  # noqa: S101 - said by is_worth_retrying
+        delay_s = attempt.end.retry_after_s or RETRY_DELAY_S
+        if delay_s > LONGEST_RETRY_S:
+            return attempt
+        try:
+            await unless_stopped(asking.stop, asyncio.sleep(delay_s))
+        except StoppedByPerson:
+            attempt.stopped = True
+            return attempt
+        return await asking.ask_again(provider, model, request) or attempt
 
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """One round in progress: what is asked, for whom, and what people have to know of it."""
+
+    request: CompleteRequest
+    number: int
+    emit: Emit
+    stop: StopSignal
+    budget: RoundBudget
+    notices: list[str] = field(default_factory=list)
+
+    def tell(self, text: str) -> None:
+        self.notices.append(text)
+        self.emit(Notice(text))
+
+    async def admitted(self, provider: Provider, model: KnownModel) -> Admitted | None:
+        admitted = await self.budget.admit(provider, model, self.request)
+        if isinstance(admitted, Admitted):
+            for notice in admitted.notices:
+                self.tell(notice)
+            return admitted
+        if admitted.reason not in self.notices:
+            self.tell(admitted.reason)
+        return None
+
+    async def ask(self, provider: Provider, model: KnownModel, request: CompleteRequest) -> Attempt:
+        attempt = Attempt(self.number)
         limit_s = provider.round_limit_s + BEHIND_S
 
         async def asked() -> None:
             try:
                 async with asyncio.timeout(limit_s):
-                    await read(provider, request, attempt, emit)
+                    await read(provider, request, attempt, self.emit)
             except TimeoutError:
-                attempt.end = ErrorChunk(
-                    ErrorKind.TIMEOUT, f"no complete answer after {limit_s:.0f} s"
-                )
+                late = f"no complete answer after {limit_s:.0f} s"
+                attempt.end = ErrorChunk(ErrorKind.TIMEOUT, late)
 
         with model_request(provider.name, request, attempt):
             try:
-                await unless_stopped(stop, asked())
+                await unless_stopped(self.stop, asked())
             except StoppedByPerson:
                 attempt.stopped = attempt.end is None
+        self.budget.note(provider, model, attempt.end, answered=attempt.answered)
         return attempt
 
-    @staticmethod
-    def _record(
-        provider: Provider,
-        number: int,
-        attempt: Attempt,
-        notices: Sequence[str],
-        budget: RoundBudget,
-    ) -> RoundRecord:
+    async def ask_again(
+        self, provider: Provider, model: KnownModel, request: CompleteRequest
+    ) -> Attempt | None:
+        """None where the budget does not admit another request."""
+        if isinstance(await self.budget.admit(provider, model, request), NotAdmitted):
+            return None
+        return await self.ask(provider, model, request)
+
+    def record(self, provider: Provider, attempt: Attempt) -> RoundRecord:
         end = attempt.end
         done = end if isinstance(end, DoneChunk) else None
-        usage = (end.usage if end else None) or Usage()
+        failed = end if isinstance(end, ErrorChunk) else None
         return RoundRecord(
-            number=number,
+            number=self.number,
             provider=provider.name,
             model=done.model if done else "",
             text="".join(attempt.text),
             tool_calls=tuple(attempt.calls) if done else (),
             stop_reason=done.stop_reason if done else StopReason.ERROR,
-            usage=usage,
-            cost_usd_micros=budget.cost_usd_micros,
+            usage=(end.usage if end else None) or Usage(),
+            cost_usd_micros=self.budget.cost_usd_micros,
             provider_blocks=done.provider_blocks if done else (),
-            notices=(*notices, *(done.warnings if done else ())),
-            error=end.kind if isinstance(end, ErrorChunk) else None,
-            error_message=end.message if isinstance(end, ErrorChunk) else "",
+            notices=(*self.notices, *(done.warnings if done else ())),
+            error=failed.kind if failed else None,
+            error_message=failed.message if failed else "",
             stopped=attempt.stopped,
+        )
+
+    def unanswered(self, failed: ErrorChunk | None, *, out_of_budget: bool) -> RoundRecord:
+        if failed is None:
+            why = "; ".join(self.notices) or "no provider"
+            failed = ErrorChunk(ErrorKind.UNAVAILABLE, why)
+        return RoundRecord(
+            number=self.number,
+            cost_usd_micros=self.budget.cost_usd_micros,
+            notices=tuple(self.notices),
+            error=failed.kind,
+            error_message=failed.message,
+            out_of_budget=out_of_budget,
         )
 
 
@@ -291,33 +271,3 @@ def _said_of(provider: Provider, words: str) -> str:
 
 def _left_alone(circuit: Circuit) -> str:
     return f"not asked for {circuit.wait_s:.0f} s ({circuit.why.replace('_', ' ')})"
-
-
-def _limits_one_model(provider: Provider, failed: ErrorChunk) -> bool:
-    return provider.limits_by_model and failed.kind is ErrorKind.RATE_LIMITED
-
-
-def _unanswered(
-    number: int,
-    failed: ErrorChunk | None,
-    notices: Sequence[str],
-    budget: RoundBudget,
-    *,
-    out_of_budget: bool,
-) -> RoundRecord:
-    if failed is None:
-        failed = ErrorChunk(ErrorKind.UNAVAILABLE, "; ".join(notices) or "no provider")
-    return RoundRecord(
-        number=number,
-        provider="",
-        model="",
-        text="",
-        tool_calls=(),
-        stop_reason=StopReason.ERROR,
-        usage=Usage(),
-        cost_usd_micros=budget.cost_usd_micros,
-        notices=tuple(notices),
-        error=failed.kind,
-        error_message=failed.message,
-        out_of_budget=out_of_budget,
-    )
