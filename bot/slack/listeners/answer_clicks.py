@@ -1,4 +1,4 @@
-"""The buttons of an answer: stop it, list its results, or look at one of them."""
+"""The buttons of an answer: stop it, list its results, look at one of them, vote on it."""
 
 import asyncio
 import re
@@ -11,66 +11,85 @@ from bot.domain.ids import Place, TurnId
 from bot.domain.turn_events import Evidence
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.slack.ingress.clicks import Click, remember
-from bot.slack.ingress.payloads import SlackIdentity
+from bot.slack.ingress.payloads import View
 from bot.slack.listeners import replies
 from bot.slack.listeners.background_tasks import BackgroundTasks
-from bot.slack.listeners.ports import EvidenceLinks, IngressPorts
+from bot.slack.listeners.ports import Form, IngressPorts, IngressSettings, Pressed
 from bot.slack.listeners.replies import refuse
-from bot.slack.views.modals import MAX_REASON, evidence_view, reason_view, vote_of
-from bot.slack.views.sources import Source, answer_view, opened_view, results_view
+from bot.slack.views.modals import (
+    FEEDBACK_ACTION,
+    FEEDBACK_CALLBACK,
+    MAX_REASON,
+    REASON_BLOCK,
+    REASON_INPUT,
+    evidence_view,
+    reason_view,
+    vote_of,
+)
+from bot.slack.views.render import STOP_ACTION
+from bot.slack.views.sources import (
+    LINK_ACTION,
+    OPEN_ACTION,
+    OVERVIEW_ACTION,
+    RAW_ACTION,
+    SELECT_ACTION,
+    Source,
+    answer_view,
+    opened_view,
+    results_view,
+)
 from tools.redactor import RedactionFailed
 
 _log = structlog.stdlib.get_logger(__name__)
+FEEDBACK_BUTTON = re.compile(rf"{FEEDBACK_ACTION}(?::(?:up|down))?", re.ASCII)
+EVIDENCE_BUTTON = re.compile(rf"{OPEN_ACTION}:[0-9]{{1,4}}", re.ASCII)
 _EVIDENCE_VALUE = re.compile(r"(turn:[^|]{1,300})\|([0-9]{1,4})", re.ASCII)
 
 
 class AnswerClicks:
-    """What the buttons under an answer do. External people get neither, guests no results.
-
-    `links` are of the backends that the button's channel looks at now.
-    """
+    """What the buttons under an answer do. External people get nothing, guests no results."""
 
     def __init__(
-        self,
-        identity: SlackIdentity,
-        ports: IngressPorts,
-        background: BackgroundTasks,
-        timeout_s: float,
-        links: EvidenceLinks | None = None,
+        self, settings: IngressSettings, ports: IngressPorts, background: BackgroundTasks
     ) -> None:
-        self._identity = identity
-        self._links = links
+        self._identity = settings.identity
+        self._links = settings.evidence_links  # of the backends that the channel looks at now
         self._ports = ports
         self._background = background
-        self._timeout_s = timeout_s
+        self._timeout_s = settings.handling_timeout_s
 
-    async def stop(self, click: Click) -> None:
-        """Stop the turn of the answer that carries the button."""
-        await self._telling(click, self._stop(click), replies.NOT_STOPPED)
+    def buttons(self) -> Mapping[str | re.Pattern[str], Pressed]:
+        """What a press of each button does. A `trigger_id` lives 3 s."""
 
-    async def open_overview(self, click: Click) -> None:
-        """List all results of an answer in a modal; `trigger_id` lives 3 s."""
-        await self._telling(click, self._open_overview(click), replies.EVIDENCE_NOT_OPENED)
+        async def nothing(_click: Click) -> None: ...
 
-    async def open_evidence(self, click: Click) -> None:
-        """Show one result in a modal, on top of the one it was chosen in."""
-        await self._telling(click, self._open_evidence(click), replies.EVIDENCE_NOT_OPENED)
+        return {
+            STOP_ACTION: self._telling(self._stop, replies.NOT_STOPPED),
+            OVERVIEW_ACTION: self._telling(self._open_overview, replies.EVIDENCE_NOT_OPENED),
+            EVIDENCE_BUTTON: self._telling(self._open_evidence, replies.EVIDENCE_NOT_OPENED),
+            SELECT_ACTION: self._telling(self._open_evidence, replies.EVIDENCE_NOT_OPENED),
+            RAW_ACTION: self._telling(self._open_raw, replies.EVIDENCE_NOT_OPENED),
+            LINK_ACTION: nothing,
+            FEEDBACK_BUTTON: self._telling(self._vote, replies.VOTE_NOT_STORED),
+        }
 
-    async def open_raw(self, click: Click) -> None:
-        """Show the JSON of an opened result on top of it."""
-        await self._telling(click, self._open_raw(click), replies.EVIDENCE_NOT_OPENED)
+    def forms(self) -> Mapping[str, Form]:
+        return {FEEDBACK_CALLBACK: Form(REASON_BLOCK, self._explain)}
 
-    async def _telling(self, click: Click, work: Awaitable[str | None], failed: str) -> None:
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                text = await work
-        except (StorageUnavailable, SurfaceFailed, SurfaceGone, TimeoutError) as error:
-            _log.warning("slack.click.failed", action=click.action_id, error=type(error).__name__)
-            text = failed
-        if text:
-            self._background.run(
-                "whisper", self._ports.surface.whisper(click.place, click.person.user, text)
-            )
+    def _telling(self, work: Callable[[Click], Awaitable[str | None]], failed: str) -> Pressed:
+        async def pressed(click: Click) -> None:
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    text = await work(click)
+            except (StorageUnavailable, SurfaceFailed, SurfaceGone, TimeoutError) as error:
+                why = type(error).__name__
+                _log.warning("slack.click.failed", action=click.action_id, error=why)
+                text = failed
+            if text:
+                whisper = self._ports.surface.whisper(click.place, click.person.user, text)
+                self._background.run("whisper", whisper)
+
+        return pressed
 
     async def _stop(self, click: Click) -> str | None:
         if self._identity.is_external(click.person.team):
@@ -152,46 +171,14 @@ class AnswerClicks:
         await show(turn, evidence)
         return None
 
-
-def is_here(turn: str, click: Click) -> bool:
-    """Whether a button's or option's turn is of its own channel: a turn's id begins with its place."""
-    return turn.startswith(f"turn:{click.place.team}:{click.place.channel}:")
-
-
-class FeedbackClicks:
-    """Takes votes of people of this workspace on answers of the channel that they press in."""
-
-    def __init__(
-        self,
-        identity: SlackIdentity,
-        ports: IngressPorts,
-        background: BackgroundTasks,
-        timeout_s: float,
-    ) -> None:
-        self._identity = identity
-        self._ports = ports
-        self._background = background
-        self._timeout_s = timeout_s
-
-    async def vote(self, click: Click) -> None:
-        """Count it, and ask why an answer did not help; `trigger_id` lives 3 s."""
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                told = await self._vote(click)
-        except (StorageUnavailable, TimeoutError) as error:
-            _log.warning("slack.vote.failed", error=type(error).__name__)
-            told = replies.VOTE_NOT_STORED
-        if told:
-            whisper = self._ports.surface.whisper(click.place, click.person.user, told)
-            self._background.run("whisper", whisper)
-
-    async def explain(self, click: Click, reason: str) -> str:
-        """Store the reason. The error to show in the form; empty on success."""
+    async def _explain(self, click: Click, view: View) -> str:
+        """Store the reason of a vote, which counts without it too."""
+        reason = view.answer(REASON_BLOCK, REASON_INPUT).strip()
         found = vote_of(click.value)
-        if found is None or not is_here(found[1], click) or not reason.strip():
+        if found is None or not is_here(found[1], click) or not reason:
             return ""
         try:
-            redacted = self._ports.redactor.redact(reason.strip()[:MAX_REASON])
+            redacted = self._ports.redactor.redact(reason[:MAX_REASON])
             key = f"feedback:{found[1]}:{click.person.user}:{click.action_ts}:why"
             async with asyncio.timeout(self._timeout_s):
                 kept = await self._ports.feedback.explain(found[1], click.person, redacted, key)
@@ -213,16 +200,15 @@ class FeedbackClicks:
             return replies.ANSWER_GONE
         if vote is Vote.UP or not self._ports.feedback.keeps_reasons:
             return replies.THANKS if changed else ""
-        return await self._asked_why(
-            self._ports.api.call(
-                "views.open", trigger_id=click.trigger_id, view=reason_view(remember(click))
-            )
-        )
-
-    async def _asked_why(self, opening: Awaitable[object]) -> str:
         try:
-            await opening
+            view = reason_view(remember(click))
+            await self._ports.api.call("views.open", trigger_id=click.trigger_id, view=view)
         except (SurfaceFailed, SurfaceGone) as error:
             _log.warning("slack.form.not_opened", error=type(error).__name__)
             return replies.REASON_NOT_ASKED
         return ""
+
+
+def is_here(turn: str, click: Click) -> bool:
+    """Whether a button's or option's turn is of its own channel: a turn's id begins with its place."""
+    return turn.startswith(f"turn:{click.place.team}:{click.place.channel}:")

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 import structlog
@@ -22,7 +22,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.domain.ids import ChannelId
 from bot.ports.failures import StorageUnavailable
 from bot.slack.api.web_api import framework_logger
-from bot.slack.ingress.clicks import Click, click_of, installed_team, recall
+from bot.slack.ingress.clicks import click_of, installed_team, recall
 from bot.slack.ingress.denials import Denials
 from bot.slack.ingress.payloads import (
     BlockActions,
@@ -34,46 +34,32 @@ from bot.slack.ingress.payloads import (
     SessionStopped,
     SlackIdentity,
     SlashCommand,
-    View,
     ViewSubmission,
     parsed,
 )
 from bot.slack.ingress.payloads import Removed as RemovedEvent
 from bot.slack.listeners import replies
-from bot.slack.listeners.answer_clicks import AnswerClicks, FeedbackClicks
+from bot.slack.listeners.answer_clicks import AnswerClicks
 from bot.slack.listeners.background_tasks import BackgroundTasks
 from bot.slack.listeners.commands import COMMAND, ChartCommand, Commands
 from bot.slack.listeners.home import Home
 from bot.slack.listeners.message_intake import NOT_OURS, AskLimiter, MessageIntake
-from bot.slack.listeners.ports import IngressPorts, IngressSettings
+from bot.slack.listeners.ports import Form, IngressPorts, IngressSettings, Pressed
 from bot.slack.listeners.proposal_clicks import ProposalClicks
 from bot.slack.text.blocks import Part
-from bot.slack.views.cards import EDIT_ACTION, RAW_ACTION
-from bot.slack.views.modals import (
-    EDIT_CALLBACK,
-    FEEDBACK_ACTION,
-    FEEDBACK_CALLBACK,
-    REASON_BLOCK,
-    REASON_INPUT,
-    REJECT_CALLBACK,
-    field_block,
-)
-from bot.slack.views.sources import LINK_ACTION, OPEN_ACTION, OVERVIEW_ACTION, SELECT_ACTION
-from bot.slack.views.sources import RAW_ACTION as RAW_EVIDENCE
 
 _log = structlog.stdlib.get_logger(__name__)
 _Body = Mapping[str, JsonValue]
 _Event = TypeVar("_Event", bound=BaseModel)
-_Handle = Callable[[Click], Awaitable[None]]
 # Called with the kind of the event. Raises StorageUnavailable.
 Removed = Callable[[str], Awaitable[None]]
-_Submit = Callable[[Click, View], Awaitable[str]]
-FEEDBACK_BUTTON = re.compile(rf"{FEEDBACK_ACTION}(?::(?:up|down))?", re.ASCII)
-EVIDENCE_BUTTON = re.compile(rf"{OPEN_ACTION}:[0-9]{{1,4}}", re.ASCII)
 
 
-def register_events(app: AsyncApp, messages: MessageIntake, home: Home, timeout_s: float) -> None:
+def register_events(
+    app: AsyncApp, messages: MessageIntake, home: Home, settings: IngressSettings
+) -> None:
     """Messages, Slack's own stop button, the home tab."""
+    timeout_s = settings.handling_timeout_s
 
     async def message(body: _Body, request: AsyncBoltRequest) -> None:
         if (envelope := parsed(MessageEnvelope, body)) is not None:
@@ -85,19 +71,19 @@ def register_events(app: AsyncApp, messages: MessageIntake, home: Home, timeout_
 
     app.event("app_mention")(message)
     app.event("message")(message)
-    _listen(app, ("agent_session_stopped",), SessionStopped, messages.stopped, timeout_s)
-    _listen(app, ("app_home_opened",), HomeOpened, home_opened, timeout_s)
+    _listen(app, timeout_s, SessionStopped, messages.stopped, "agent_session_stopped")
+    _listen(app, timeout_s, HomeOpened, home_opened, "app_home_opened")
 
 
 def register_workspace_events(
     app: AsyncApp,
-    identity: SlackIdentity,
+    settings: IngressSettings,
     ports: IngressPorts,
     forget_group: Callable[[str], None],
     removed: Removed,
-    timeout_s: float,
 ) -> None:
     """Changed groups, renamed channels, channels that can be written to again, the app's removal."""
+    identity, timeout_s = settings.identity, settings.handling_timeout_s
 
     async def group_changed(envelope: GroupChanged) -> None:
         forget_group(envelope.usergroup)
@@ -118,19 +104,19 @@ def register_workspace_events(
         if is_ours and envelope.event.is_ours:
             await removed(envelope.event.type)
 
-    _listen(app, ("subteam_members_changed",), GroupChanged, group_changed, timeout_s)
-    _listen(app, ("channel_rename", "group_rename"), ChannelRenamed, renamed, timeout_s)
-    _listen(app, ("member_joined_channel",), ChannelReached, joined, timeout_s)
-    _listen(app, ("channel_unarchive", "group_unarchive"), ChannelReached, reached, timeout_s)
-    _listen(app, ("app_uninstalled", "tokens_revoked"), RemovedEvent, remove, timeout_s)
+    _listen(app, timeout_s, GroupChanged, group_changed, "subteam_members_changed")
+    _listen(app, timeout_s, ChannelRenamed, renamed, "channel_rename", "group_rename")
+    _listen(app, timeout_s, ChannelReached, joined, "member_joined_channel")
+    _listen(app, timeout_s, ChannelReached, reached, "channel_unarchive", "group_unarchive")
+    _listen(app, timeout_s, RemovedEvent, remove, "app_uninstalled", "tokens_revoked")
 
 
 def _listen(
     app: AsyncApp,
-    events: Sequence[str],
+    timeout_s: float,
     model: type[_Event],
     handle: Callable[[_Event], Awaitable[None]],
-    timeout_s: float,
+    *events: str,
 ) -> None:
     async def received(body: _Body) -> None:
         if (envelope := parsed(model, body)) is not None:
@@ -141,86 +127,59 @@ def _listen(
         app.event(event)(received)
 
 
-def register_clicks(
+def register_buttons(
     app: AsyncApp,
     identity: SlackIdentity,
-    proposals: ProposalClicks,
-    answers: AnswerClicks,
-    feedback: FeedbackClicks,
     denials: Denials,
+    buttons: Mapping[str | re.Pattern[str], Pressed],
 ) -> None:
     """The buttons and menus. Each is acknowledged first, so that no other listener can match it too."""
 
-    def add(action: str | re.Pattern[str], handle: _Handle) -> None:
+    def add(action: str | re.Pattern[str], handle: Pressed) -> None:
         async def pressed(ack: AsyncAck, body: _Body) -> None:
             await ack()
             payload = parsed(BlockActions, body)
-            if payload is None:
-                return
-            if not identity.is_addressee(installed_team(payload), payload.api_app_id):
-                await _deny(denials, payload)
-                return
-            await handle(click_of(payload, identity))
+            if payload is not None and await _is_ours(payload, identity, denials):
+                await handle(click_of(payload, identity))
 
         app.action(action)(pressed)
 
-    add("proposal:confirm", proposals.confirm)
-    add("proposal:reject", proposals.open_rejection)
-    add(EDIT_ACTION, proposals.open_edit)
-    add(RAW_ACTION, proposals.open_raw)
-    add("turn:stop", answers.stop)
-    add(OVERVIEW_ACTION, answers.open_overview)
-    add(EVIDENCE_BUTTON, answers.open_evidence)
-    add(SELECT_ACTION, answers.open_evidence)
-    add(RAW_EVIDENCE, answers.open_raw)
-    add(LINK_ACTION, _nothing)
-    add(FEEDBACK_BUTTON, feedback.vote)
+    for action, handle in buttons.items():
+        add(action, handle)
 
 
 def register_forms(
-    app: AsyncApp,
-    identity: SlackIdentity,
-    proposals: ProposalClicks,
-    feedback: FeedbackClicks,
-    denials: Denials,
+    app: AsyncApp, identity: SlackIdentity, denials: Denials, forms: Mapping[str, Form]
 ) -> None:
     """The submitted forms. A refusal is shown in the form."""
 
-    def add_form(callback: str, error_block: str, handle: _Submit) -> None:
+    def add(callback: str, form: Form) -> None:
         async def submitted(ack: AsyncAck, body: _Body) -> None:
             payload = parsed(ViewSubmission, body)
             click = recall(payload, identity) if payload is not None else None
-            if payload is None or click is None:
-                await ack()
-                return
-            if not identity.is_addressee(installed_team(payload), payload.api_app_id):
-                await ack()
-                await _deny(denials, payload)
-                return
-            refusal = await handle(click, payload.view)
+            refusal = ""
+            if payload and click and await _is_ours(payload, identity, denials):
+                refusal = await form.submit(click, payload.view)
             if not refusal:
                 await ack()
             else:
-                await ack(response_action="errors", errors={error_block: refusal})
+                await ack(response_action="errors", errors={form.error_block: refusal})
 
         app.view(callback)(submitted)
 
-    async def reject(click: Click, view: View) -> str:
-        refusal = await proposals.reject(click, view.answer(REASON_BLOCK, REASON_INPUT))
-        return refusal.text if refusal else ""
+    for callback, form in forms.items():
+        add(callback, form)
 
-    async def edit(click: Click, view: View) -> str:
-        blocks = [field_block(number) for number in range(len(view.state.values))]
-        answers = [view.answer(block, block) for block in blocks]
-        refusal = await proposals.edit(click, answers)
-        return refusal.text if refusal else ""
 
-    async def explain(click: Click, view: View) -> str:
-        return await feedback.explain(click, view.answer(REASON_BLOCK, REASON_INPUT))
-
-    add_form(REJECT_CALLBACK, REASON_BLOCK, reject)
-    add_form(EDIT_CALLBACK, field_block(0), edit)
-    add_form(FEEDBACK_CALLBACK, REASON_BLOCK, explain)
+async def _is_ours(
+    payload: BlockActions | ViewSubmission, identity: SlackIdentity, denials: Denials
+) -> bool:
+    """Whether the payload is for this app and workspace; another one's is recorded."""
+    team = installed_team(payload)
+    if identity.is_addressee(team, payload.api_app_id):
+        return True
+    await denials.write(payload.user.id, NOT_OURS, {"team": team}, payload.trigger_id)
+    return False
 
 
 def register_commands(app: AsyncApp, commands: Commands, timeout_s: float) -> None:
@@ -254,15 +213,6 @@ def register_errors(app: AsyncApp) -> None:
     app.error(failed)
 
 
-async def _nothing(_click: Click) -> None: ...
-
-
-async def _deny(denials: Denials, payload: BlockActions | ViewSubmission) -> None:
-    await denials.write(
-        payload.user.id, NOT_OURS, {"team": installed_team(payload)}, payload.trigger_id
-    )
-
-
 async def log_removed(why: str) -> None:
     """For the configured token: only an operator can replace it."""
     _log.error("slack.app_removed", why=why)
@@ -282,28 +232,17 @@ def create_bolt(
     been removed from the workspace. `background` holds side jobs of the listeners: drain it at shutdown.
     """
     app = _app(settings)
-    timeout_s = settings.handling_timeout_s
-    denials = Denials(ports.audit)
-    register_events(
-        app,
-        MessageIntake(settings, ports, background, denials, clock),
-        Home(settings, ports, background),
-        timeout_s,
-    )
-    register_workspace_events(app, settings.identity, ports, forget_group, removed, timeout_s)
-    proposals = ProposalClicks(ports, background, clock, timeout_s)
-    feedback = FeedbackClicks(settings.identity, ports, background, timeout_s)
-    register_forms(app, settings.identity, proposals, feedback, denials)
-    register_clicks(
-        app,
-        settings.identity,
-        proposals,
-        AnswerClicks(settings.identity, ports, background, timeout_s, settings.evidence_links),
-        feedback,
-        denials,
-    )
-    charts = ChartCommand(ports, background, _chart_limiter(settings, clock))
-    register_commands(app, Commands(settings, ports, charts), timeout_s)
+    identity, denials = settings.identity, Denials(ports.audit)
+    messages = MessageIntake(settings, ports, background, denials, clock)
+    register_events(app, messages, Home(settings, ports, background), settings)
+    register_workspace_events(app, settings, ports, forget_group, removed)
+    proposals = ProposalClicks(settings, ports, background, clock)
+    answers = AnswerClicks(settings, ports, background)
+    register_forms(app, identity, denials, {**proposals.forms(), **answers.forms()})
+    register_buttons(app, identity, denials, {**proposals.buttons(), **answers.buttons()})
+    each = settings.asks_per_minute
+    charts = ChartCommand(ports, background, AskLimiter(each, 60.0, clock) if each else None)
+    register_commands(app, Commands(settings, ports, charts), settings.handling_timeout_s)
     register_errors(app)
     return app
 
@@ -311,11 +250,6 @@ def create_bolt(
 def _retry_number(request: AsyncBoltRequest) -> int:
     found = request.headers.get("x-slack-retry-num", ["0"])[0]
     return int(found) if found.isascii() and found.isdigit() and len(found) < 4 else 0
-
-
-def _chart_limiter(settings: IngressSettings, clock: Callable[[], float]) -> AskLimiter | None:
-    each = settings.asks_per_minute
-    return AskLimiter(each, 60.0, clock) if each else None
 
 
 def _app(settings: IngressSettings) -> AsyncApp:

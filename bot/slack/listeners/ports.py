@@ -22,7 +22,8 @@ from bot.ports.proposals import FreezeState, KillSwitch, ProposalStore
 from bot.ports.sessions import SessionStore
 from bot.privacy.session_memory import Placeholders
 from bot.slack.api.calls import SlackCalls
-from bot.slack.ingress.payloads import SlackIdentity
+from bot.slack.ingress.clicks import Click
+from bot.slack.ingress.payloads import SlackIdentity, View
 from bot.slack.roles.channel_access import ChannelAccess
 from tools.redactor import Redactor
 
@@ -36,6 +37,17 @@ ProvidersReport: TypeAlias = Callable[[], Awaitable[Sequence[ProviderStatus]]]
 
 # Templates of addresses by family of signals, of a channel by its team and name.
 EvidenceLinks: TypeAlias = Callable[[TeamId, str], Mapping[str, str]]
+
+# What a press of a button or a choice from a menu does.
+Pressed: TypeAlias = Callable[[Click], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a submitted modal does. It returns the error to show at `error_block`, or ""."""
+
+    error_block: str
+    submit: Callable[[Click, View], Awaitable[str]]
 
 
 # Under the 3 s in which Slack wants its answer

@@ -6,7 +6,7 @@ role, four eyes. The database judges races; only what can be said at once is sai
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import structlog
 
@@ -18,11 +18,24 @@ from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.proposals import Decision
 from bot.slack.api.users import PersonNames
 from bot.slack.ingress.clicks import Click, remember
+from bot.slack.ingress.payloads import View
 from bot.slack.listeners import replies
 from bot.slack.listeners.background_tasks import BackgroundTasks
-from bot.slack.listeners.ports import IngressPorts
+from bot.slack.listeners.ports import Form, IngressPorts, IngressSettings, Pressed
 from bot.slack.listeners.replies import refuse
-from bot.slack.views.modals import MAX_REASON, edit_view, raw_view, reject_view
+from bot.slack.views.cards import CONFIRM_ACTION, EDIT_ACTION, RAW_ACTION, REJECT_ACTION
+from bot.slack.views.modals import (
+    EDIT_CALLBACK,
+    MAX_REASON,
+    REASON_BLOCK,
+    REASON_INPUT,
+    REJECT_CALLBACK,
+    edit_view,
+    field_block,
+    raw_view,
+    reject_view,
+)
+from bot.slack.views.modals import View as Modal
 from tools.errors import InvalidArguments
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -39,10 +52,10 @@ _NOT_OPENED = Refusal("form_not_opened", replies.FORM_NOT_OPENED, may_retry=True
 class ProposalClicks:
     def __init__(
         self,
+        settings: IngressSettings,
         ports: IngressPorts,
         background: BackgroundTasks,
         clock: Callable[[], float],
-        timeout_s: float,
     ) -> None:
         self._ports = ports
         self._background = background
@@ -53,46 +66,50 @@ class ProposalClicks:
             ports.freezes,
             PersonNames(ports.api, clock).name,
         )
-        self._timeout_s = timeout_s
+        self._timeout_s = settings.handling_timeout_s
 
-    async def confirm(self, click: Click) -> None:
-        """Start the confirmation, or reply privately with the refusal."""
-        self._tell(click, await self._in_time(self._decide(click, ProposalState.CONFIRMED, "")))
+    def buttons(self) -> Mapping[str | re.Pattern[str], Pressed]:
+        """What a press of each button of a card does; a refusal is a private reply."""
 
-    async def open_rejection(self, click: Click) -> None:
-        """Open the form that asks for a reason (`trigger_id` lives 3 s), or refuse."""
-        self._tell(click, await self._in_time(self._open_rejection(click)))
+        async def confirm(click: Click) -> Refusal | None:
+            return await self._decide(click, ProposalState.CONFIRMED, "")
 
-    async def reject(self, click: Click, reason: str) -> Refusal | None:
-        """Start the rejection.
+        return {
+            CONFIRM_ACTION: self._telling(confirm),
+            REJECT_ACTION: self._telling(self._open_rejection),
+            EDIT_ACTION: self._telling(self._open_edit),
+            RAW_ACTION: self._telling(self._open_raw),
+        }
 
-        A refusal that may be retried is returned for the form; the rest are private replies.
-        """
-        kept = reason.strip()[:MAX_REASON]
-        refusal = await self._in_time(self._decide(click, ProposalState.REJECTED, kept))
+    def forms(self) -> Mapping[str, Form]:
+        """The forms by callback. A refusal that may be retried is shown in the form."""
+
+        async def reject(click: Click, view: View) -> str:
+            reason = view.answer(REASON_BLOCK, REASON_INPUT).strip()[:MAX_REASON]
+            return await self._submitted(click, self._decide(click, ProposalState.REJECTED, reason))
+
+        async def edit(click: Click, view: View) -> str:
+            blocks = [field_block(number) for number in range(len(view.state.values))]
+            answers = [view.answer(block, block) for block in blocks]
+            return await self._submitted(click, self._edit(click, answers))
+
+        return {
+            REJECT_CALLBACK: Form(REASON_BLOCK, reject),
+            EDIT_CALLBACK: Form(field_block(0), edit),
+        }
+
+    def _telling(self, work: Callable[[Click], Awaitable[Refusal | None]]) -> Pressed:
+        async def pressed(click: Click) -> None:
+            self._tell(click, await self._in_time(work(click)))
+
+        return pressed
+
+    async def _submitted(self, click: Click, work: Awaitable[Refusal | None]) -> str:
+        refusal = await self._in_time(work)
         if refusal is not None and refusal.may_retry:
-            return refusal
+            return refusal.text
         self._tell(click, refusal)
-        return None
-
-    async def open_edit(self, click: Click) -> None:
-        """Open the form with the parameters, or refuse."""
-        self._tell(click, await self._in_time(self._open_edit(click)))
-
-    async def open_raw(self, click: Click) -> None:
-        """Open the stored JSON of the card, in any state of the proposal."""
-        self._tell(click, await self._in_time(self._open_raw(click)))
-
-    async def edit(self, click: Click, answers: Sequence[str]) -> Refusal | None:
-        """Start the replacement by an edited proposal. `answers` are in the form's order.
-
-        A refusal that may be retried is returned for the form; the rest are private replies.
-        """
-        refusal = await self._in_time(self._edit(click, answers))
-        if refusal is not None and refusal.may_retry:
-            return refusal
-        self._tell(click, refusal)
-        return None
+        return ""
 
     async def _in_time(self, work: Awaitable[Refusal | None]) -> Refusal | None:
         try:
@@ -122,16 +139,10 @@ class ProposalClicks:
         judged = await self._judge(click, ProposalState.REJECTED)
         if isinstance(judged, Refusal):
             return judged
-        try:
-            await self._ports.api.call(
-                "views.open", trigger_id=click.trigger_id, view=reject_view(remember(click))
-            )
-        except (SurfaceFailed, SurfaceGone) as error:
-            _log.warning("slack.form.not_opened", error=type(error).__name__)
-            return _NOT_OPENED
-        return None
+        return await self._open(click, reject_view(remember(click)))
 
     async def _open_raw(self, click: Click) -> Refusal | None:
+        """The stored JSON of the card, in any state of the proposal."""
         proposal = await self._find(click)
         if proposal is None:
             return _STALE
@@ -142,14 +153,7 @@ class ProposalClicks:
             ("Dry run", proposal.preview),
             ("Result", proposal.outcome),
         )
-        try:
-            await self._ports.api.call(
-                "views.open", trigger_id=click.trigger_id, view=raw_view(told)
-            )
-        except (SurfaceFailed, SurfaceGone) as error:
-            _log.warning("slack.form.not_opened", error=type(error).__name__)
-            return _NOT_OPENED
-        return None
+        return await self._open(click, raw_view(told))
 
     async def _open_edit(self, click: Click) -> Refusal | None:
         judged = await self._judge(click, ProposalState.SUPERSEDED)
@@ -158,9 +162,13 @@ class ProposalClicks:
         try:
             fields = self._ports.revisions.form(judged)
             view = edit_view(remember(click), judged.action, fields)
-            await self._ports.api.call("views.open", trigger_id=click.trigger_id, view=view)
         except (InvalidArguments, ValueError):
             return _NOT_EDITABLE
+        return await self._open(click, view)
+
+    async def _open(self, click: Click, view: Modal) -> Refusal | None:
+        try:
+            await self._ports.api.call("views.open", trigger_id=click.trigger_id, view=view)
         except (SurfaceFailed, SurfaceGone) as error:
             _log.warning("slack.form.not_opened", error=type(error).__name__)
             return _NOT_OPENED

@@ -10,7 +10,7 @@ from bot.demo.workspace.block_rules import check_view, options_of
 from bot.demo.workspace.json_access import object_at, text_at
 from bot.demo.workspace.stored_messages import interactive_elements
 from bot.domain.turn_events import Evidence
-from bot.slack.listeners.bolt_app import EVIDENCE_BUTTON
+from bot.slack.listeners.answer_clicks import EVIDENCE_BUTTON
 from bot.slack.text.blocks import Block
 from bot.slack.views.modals import View
 from bot.slack.views.sources import (
