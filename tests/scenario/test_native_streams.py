@@ -301,6 +301,18 @@ async def test_a_stream_refused_midway_loses_and_repeats_no_word(method: str, co
         assert slack.texts(ask) == shown(FINAL)
 
 
+async def test_last_words_that_slack_refuses_to_append_are_edited_in() -> None:
+    async with slack_with(rates=replace(QUICK, stream_burst=1, streams_per_minute=100.0)) as slack:
+        ask, stream = await slack.begun()
+        feed(stream, WORDS[:12])
+        await slack.shows(ask, "Checkout fails")
+        await slack.scheduler.stop_permit()  # so that the end has to wait, and words go before it
+        slack.workspace.door = SlackDoor(refused={"chat.appendStream": "fatal_error"})
+        await stream.finish(FINAL)
+
+        assert slack.texts(ask) == shown(FINAL)
+
+
 @pytest.mark.parametrize("method", ["chat.startStream", "chat.appendStream", "chat.stopStream"])
 @pytest.mark.parametrize("taken", [True, False])
 async def test_a_call_with_an_unknown_outcome_is_neither_lost_nor_repeated(

@@ -166,7 +166,7 @@ async def test_a_direct_message_is_answered_next_to_the_question(slack: Slack) -
 @pytest.mark.parametrize("name", sorted(golden()))
 async def test_every_possible_message_is_accepted_by_slack(slack: Slack, name: str) -> None:
     ask = await slack.ask(CHECKOUT)
-    outbox = slack.surface._outbox
+    outbox = slack.surface.outbox
     for number, part in enumerate(golden()[name]):
         ts = await slack.surface.say(ask.place, "before", f"{name}{number}")
         await outbox.edit(ask.place.channel, ts, part)

@@ -9,7 +9,7 @@ progress at the end of its stream as an error, so each card is completed before.
 """
 
 import html
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -198,72 +198,65 @@ class NativeAnswer:
         part = parts[growth.index] if growth.index < len(parts) else None
         text, below = _split(part) if part else ("", ())
         if part is None or not text.startswith(growth.sent):
-            await self._end(growth, [*self._closing(growth)])
+            await self._end(growth, self._closing(growth))
             return
         more = text[len(growth.sent) :]
         if more and self._streams.scheduler.stop_wait_s() > _LAST_WORDS_S:
-            if not await self._append(growth, [text_chunk(more)], text, view):
+            await self._append(growth, [text_chunk(more)], text, view)
+            if self.growth is None:
                 return
             more = ""
         chunks = [text_chunk(more)] if more else []
-        chunks += [title_chunk(last_plan_title(view.chips))]
-        chunks += self._closing(growth, view)
+        chunks += [title_chunk(last_plan_title(view.chips)), *self._closing(growth, view)]
         if await self._end(growth, chunks, below):
             self._messages.shown[growth.index] = part
 
     async def _append(
         self, growth: Growth, chunks: list[Block], text: str, view: AnswerView
     ) -> bool:
+        """Whether a call was made. Where Slack did not take it, `growth` is None."""
         if not chunks:
             return False
         # While the call is under way the view goes on.
         title = plan_title(view.chips, is_writing=bool(text))
         cards = {card.id: card for card in task_cards(view)}
-        try:
-            await self._streams.append(self._messages.place.channel, growth.ts, chunks)
-        except MessageGone as gone:
-            await self._messages.lose(growth.index, gone)
-            self.growth = None
-            return False
-        except (RateLimited, SurfaceGone):
-            raise
-        except SurfaceFailed as error:
-            # Refused, or perhaps taken: an edit with the whole text settles both cases.
-            _log.info("slack.stream.lost", error=str(error))
-            self.growth = None
-            return True
-        growth.sent, growth.title = text, title
-        growth.cards |= cards
+        call = self._streams.append(self._messages.place.channel, growth.ts, chunks)
+        if await self._is_taken(growth, call, "slack.stream.lost"):
+            growth.sent, growth.title = text, title
+            growth.cards |= cards
         return True
 
     async def _end(
         self, growth: Growth, chunks: list[Block], blocks: tuple[Block, ...] = ()
     ) -> bool:
         mark = answer_mark(self._messages.turn, growth.index)
-        channel = self._messages.place.channel
+        call = self._streams.end(self._messages.place.channel, growth.ts, mark, chunks, blocks)
+        is_taken = await self._is_taken(growth, call, "slack.stream.not_ended")
+        self.growth = None
+        if is_taken:
+            self._messages.unmarked.discard(growth.index)
+        return is_taken
+
+    async def _is_taken(self, growth: Growth, call: Awaitable[None], event: str) -> bool:
+        """Whether Slack took the call. If not, an edit with the whole text follows."""
         try:
-            await self._streams.end(channel, growth.ts, mark, chunks, blocks)
+            await call
         except MessageGone as gone:
             await self._messages.lose(growth.index, gone)
-            self.growth = None
-            return False
         except (RateLimited, SurfaceGone):
             raise
-        except SurfaceFailed as error:
-            _log.info("slack.stream.not_ended", error=str(error))
-            self.growth = None
-            return False
+        except SurfaceFailed as error:  # refused, or perhaps taken
+            _log.info(event, error=str(error))
+        else:
+            return True
         self.growth = None
-        self._messages.unmarked.discard(growth.index)
-        return True
+        return False
 
     def _chunks(self, growth: Growth, text: str, view: AnswerView) -> list[Block] | None:
-        if not text.startswith(growth.sent):
-            # The certain text may shrink while more arrives; that is not a change.
-            return None if not growth.sent.startswith(text) else self._told(growth, view, "")
-        return self._told(growth, view, text[len(growth.sent) :])
-
-    def _told(self, growth: Growth, view: AnswerView, more: str) -> list[Block]:
+        # The certain text may shrink while more arrives; that is not a change.
+        if not (text.startswith(growth.sent) or growth.sent.startswith(text)):
+            return None
+        more = text[len(growth.sent) :]
         title = plan_title(view.chips, is_writing=bool(growth.sent or more))
         chunks = [title_chunk(title)] if title != growth.title else []
         chunks += [c.chunk for c in task_cards(view) if growth.cards.get(c.id) != c]

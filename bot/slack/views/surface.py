@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 
 import structlog
 
@@ -12,7 +12,7 @@ from bot.domain.ids import MessageTs, Place, TurnId, UserId
 from bot.domain.markdown_blocks import without_bold
 from bot.domain.proposal import Proposal, deciders
 from bot.domain.session import Ask
-from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
+from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.ports.platform import AnswerStream, ChatSurface, PlatformTraits
 from bot.slack.api.single_flight import KeyedLock
 from bot.slack.delivery.agent_sessions import AgentSessions
@@ -30,7 +30,7 @@ from bot.slack.views.cards import OpenCards, Stored, card, nothing_stored
 from bot.slack.views.charts import with_charts
 from bot.slack.views.native_answer import NativeAnswer
 from bot.slack.views.render import IN_LINE, WAITING, AnswerView, render
-from bot.slack.views.stream import SlackAnswerStream
+from bot.slack.views.stream import SlackAnswerStream, Stands
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -55,7 +55,8 @@ TRAITS = PlatformTraits(
 )
 
 
-Stands = Callable[[TurnId, MessageTs], Awaitable[None]]
+async def _own_clock() -> datetime:
+    return datetime.now(UTC)
 
 
 async def _not_kept(_turn: TurnId, _ts: MessageTs) -> None: ...
@@ -65,6 +66,7 @@ async def _no_warning(_proposal: Proposal) -> str:
     return ""
 
 
+@dataclass(slots=True, eq=False)
 class SlackSurface(ChatSurface):
     """The surface of one workspace.
 
@@ -72,50 +74,29 @@ class SlackSurface(ChatSurface):
     look-up. `redact` masks secrets in growing answers; it may raise RedactionFailed. `now` is the
     database's clock, which decides whether a proposal is open. `resolve` replaces the placeholders
     of a session. `stored` reads a proposal. `paging` finds the people that a card mentions.
-    `stands` stores a changed first message; it may raise StorageUnavailable. `warning` is text for
-    a card; it never raises.
+    `stands` stores a changed first message. `warning` is text for a card; it never raises.
     """
 
-    def __init__(
-        self,
-        outbox: Outbox,
-        *,
-        links: LinkPolicy = NO_LINKS,
-        roles_text: Callable[[Proposal], str] = deciders,
-        paging: Paging | None = None,
-        now: Callable[[], Awaitable[datetime]] | None = None,
-        take_first_look: Callable[[Ask], bool] = lambda _ask: False,
-        patience: Patience | None = None,
-        redact: Callable[[str], str] = str,
-        show_cost: bool = True,
-        resolve: Callable[[str, Place], str] = lambda text, _place: text,
-        streams: Streams | None = None,
-        sessions: AgentSessions | None = None,
-        stored: Stored = nothing_stored,
-        stands: Stands = _not_kept,
-        chart_files: ChartFiles | None = None,
-        warning: Callable[[Proposal], Awaitable[str]] = _no_warning,
-    ) -> None:
-        self._outbox = outbox
-        self._links = links
-        self._roles_text = roles_text
-        self._paging = paging
-        self._now = now or _own_clock
-        self._take_first_look = take_first_look
-        self._patience = patience or Patience()
-        self._redact = redact
-        self._show_cost = show_cost
-        self._resolve = resolve
-        self._streams = streams
-        self._sessions = sessions
-        self._stands = stands
-        self._chart_files = chart_files
-        self._warning = warning
-        self._cards = OpenCards(outbox, stored, self._now)
-        self._growing: dict[TurnId, NativeAnswer] = {}
-        self._answers: dict[TurnId, AnswerMessages] = {}
-        self._live: dict[TurnId, SlackAnswerStream] = {}
-        self._locks = KeyedLock()
+    outbox: Outbox
+    _: KW_ONLY
+    links: LinkPolicy = NO_LINKS
+    paging: Paging | None = None
+    now: Callable[[], Awaitable[datetime]] = _own_clock
+    take_first_look: Callable[[Ask], bool] = lambda _ask: False
+    patience: Patience = field(default_factory=Patience)
+    redact: Callable[[str], str] = str
+    show_cost: bool = True
+    resolve: Callable[[str, Place], str] = lambda text, _place: text
+    streams: Streams | None = None
+    sessions: AgentSessions | None = None
+    stored: Stored = nothing_stored
+    stands: Stands = _not_kept
+    chart_files: ChartFiles | None = None
+    warning: Callable[[Proposal], Awaitable[str]] = _no_warning
+    _growing: dict[TurnId, NativeAnswer] = field(init=False, default_factory=dict)
+    _answers: dict[TurnId, AnswerMessages] = field(init=False, default_factory=dict)
+    _live: dict[TurnId, SlackAnswerStream] = field(init=False, default_factory=dict)
+    _locks: KeyedLock = field(init=False, default_factory=KeyedLock)
 
     @property
     def traits(self) -> PlatformTraits:
@@ -123,8 +104,8 @@ class SlackSurface(ChatSurface):
 
     async def open_answer(self, ask: Ask) -> MessageTs:
         ts = await self._opened(ask, AnswerView(ask.turn_id, question=ask.text))
-        if self._sessions is not None:
-            self._sessions.begins(ask)
+        if self.sessions is not None:
+            self.sessions.begins(ask)
         return ts
 
     async def show_waiting(self, ask: Ask) -> None:
@@ -145,7 +126,7 @@ class SlackSurface(ChatSurface):
         async with self._locks.hold(ask.turn_id):
             messages = self._answers.get(ask.turn_id)
             if messages is None:
-                messages = self._messages(ask, complete=self._take_first_look(ask))
+                messages = self._messages(ask, complete=self.take_first_look(ask))
             if not messages.posted and not messages.is_opened:
                 await self._begin(messages, ask, view)
                 messages.is_opened = not view.waiting
@@ -157,8 +138,8 @@ class SlackSurface(ChatSurface):
     async def _begin(self, messages: AnswerMessages, ask: Ask, view: AnswerView) -> None:
         """A message that grows, or one that is edited: for what waits, and where Slack has none."""
         (placeholder,) = render(view)
-        if self._streams is not None and not view.waiting:
-            native = NativeAnswer(self._streams, messages, ask.asker, self._links)
+        if self.streams is not None and not view.waiting:
+            native = NativeAnswer(self.streams, messages, ask.asker, self.links)
 
             async def begin() -> bool:
                 if not messages.complete:
@@ -173,7 +154,7 @@ class SlackSurface(ChatSurface):
             if native.growth is not None:
                 self._growing[ask.turn_id] = native
         if not messages.posted:
-            await persist(self._patience, lambda: self._open(messages, placeholder))
+            await persist(self.patience, lambda: self._open(messages, placeholder))
 
     async def _open(self, messages: AnswerMessages, placeholder: Part) -> None:
         """Not posted where the turn for it does not come soon: then the first message says more."""
@@ -181,7 +162,7 @@ class SlackSurface(ChatSurface):
             await messages.discover()
         if messages.posted:
             return
-        scheduler = self._outbox.scheduler
+        scheduler = self.outbox.scheduler
         try:
             async with asyncio.timeout(scheduler.rates.placeholder_s):
                 await scheduler.post_permit(messages.place.channel, Urgency.PROGRESS)
@@ -200,19 +181,19 @@ class SlackSurface(ChatSurface):
                 messages.is_opened = True
                 self._answers[turn] = messages
         live = self._live[turn] = SlackAnswerStream(
-            messages,
-            self._outbox.scheduler,
-            links=self._links,
-            patience=self._patience,
-            redact=self._redact,
-            resolve=lambda text: self._resolve(text, ask.place),
-            on_end=lambda finished: self._ended(ask, finished),
-            show_cost=self._show_cost,
+            ask=ask,
+            messages=messages,
+            scheduler=self.outbox.scheduler,
             native=self._growing.get(turn),
-            question=ask.text,
-            cards=lambda text: self._cards.lines(text, ask.place),
-            stands=partial(self._keep, turn),
-            share=self._sharing(ask),
+            links=self.links,
+            patience=self.patience,
+            redact=self.redact,
+            resolve=self.resolve,
+            on_end=lambda finished: self._ended(ask, finished),
+            show_cost=self.show_cost,
+            cards=OpenCards(self.outbox, self.stored, self.now),
+            stands=self.stands,
+            chart_files=self.chart_files,
         )
         return live
 
@@ -228,15 +209,15 @@ class SlackSurface(ChatSurface):
         """
         async with self._locks.hold(proposal.id):
             ts = await self._card(proposal)
-        if self._sessions is not None:
-            self._sessions.shows(proposal)
+        if self.sessions is not None:
+            self.sessions.shows(proposal)
         return ts
 
     async def whisper(
         self, place: Place, user: UserId, text: str, charts: Sequence[Chart] = ()
     ) -> None:
         try:
-            await self._outbox.whisper(place, user, with_charts(self._parts(text)[:1], charts)[0])
+            await self.outbox.whisper(place, user, with_charts(self._parts(text)[:1], charts)[0])
         except (SurfaceGone, SurfaceFailed) as error:
             _log.info("slack.ephemeral.undelivered", error=str(error))
 
@@ -245,77 +226,59 @@ class SlackSurface(ChatSurface):
     ) -> MessageTs:
         parts = with_charts(self._parts(text), charts)
         async with self._locks.hold(key):
-            ts = await persist(self._patience, lambda: self._note(place, parts, key))
-        await self._share(place, charts, key, ts)
+            ts = await persist(self.patience, lambda: self._note(place, parts, key))
+        if self.chart_files is not None:
+            await self.chart_files.share(place, charts, key, ts)
         return ts
-
-    def _sharing(self, ask: Ask) -> Callable[[Sequence[Chart]], Awaitable[None]] | None:
-        if self._chart_files is None:
-            return None
-        return lambda charts: self._share(ask.place, charts, ask.turn_id, ask.ts)
-
-    async def _share(self, place: Place, charts: Sequence[Chart], key: str, oldest: str) -> None:
-        if self._chart_files is not None:
-            await self._chart_files.share(place, charts, key, oldest)
 
     async def _card(self, proposal: Proposal) -> MessageTs:
         ts = proposal.card_ts
         if not ts:
             oldest = f"{proposal.created_at.timestamp() - _CLOCK_SKEW_S:.6f}"
-            found = await self._outbox.find(proposal.place, card_mark(proposal.id), oldest)
+            found = await self.outbox.find(proposal.place, card_mark(proposal.id), oldest)
             ts = found.get(0)
         if not ts:
-            paged = await self._paging.called(proposal) if self._paging else NOT_PAGED
+            paged = await self.paging.called(proposal) if self.paging else NOT_PAGED
             part = await self._drawn(proposal, paged)
-            return await self._outbox.post(proposal.place, part, card_mark(proposal.id))
-        await self._outbox.scheduler.edit_permit()
-        paged = self._paging.listed(proposal) if self._paging else NOT_PAGED
-        await self._outbox.edit(proposal.place.channel, ts, await self._drawn(proposal, paged))
+            return await self.outbox.post(proposal.place, part, card_mark(proposal.id))
+        await self.outbox.scheduler.edit_permit()
+        paged = self.paging.listed(proposal) if self.paging else NOT_PAGED
+        await self.outbox.edit(proposal.place.channel, ts, await self._drawn(proposal, paged))
         return ts
 
     async def _drawn(self, proposal: Proposal, paged: Paged) -> Part:
-        warning = await self._warning(proposal)
-        return card(proposal, self._roles_text(proposal), await self._now(), paged, warning)
+        warning = await self.warning(proposal)
+        return card(proposal, deciders(proposal), await self.now(), paged, warning)
 
     async def _note(self, place: Place, parts: Sequence[Part], key: str) -> MessageTs:
-        found = await self._outbox.find(place, note_mark(key))
+        found = await self.outbox.find(place, note_mark(key))
         for index, part in enumerate(parts):
             if index not in found:
-                found[index] = await self._outbox.post(place, part, note_mark(key, index))
+                found[index] = await self.outbox.post(place, part, note_mark(key, index))
         return found[0]
 
     def _parts(self, text: str) -> list[Part]:
-        bodies = [piece.safe for piece in split(text.strip("\n"), self._links)]
+        bodies = [piece.safe for piece in split(text.strip("\n"), self.links)]
         return [Part(without_bold(b), (markdown(b),)) for b in bodies if b.strip()] or [
             Part("…", ())
         ]
 
     def _messages(self, ask: Ask, *, complete: bool) -> AnswerMessages:
         return AnswerMessages(
-            self._outbox,
+            self.outbox,
             ask.place,
             ask.turn_id,
             ask.ts,
             complete=complete,
-            streams=self._streams,
+            streams=self.streams,
         )
-
-    async def _keep(self, turn: TurnId, ts: MessageTs) -> None:
-        try:
-            await self._stands(turn, ts)
-        except StorageUnavailable:  # a link in a report leads nowhere; the answer stays
-            _log.info("slack.answer.place_not_stored", turn=turn)
 
     def _ended(self, ask: Ask, finished: bool) -> None:
         self._forget(ask.turn_id)
-        if finished and self._sessions is not None:
-            self._sessions.ends(ask.place)
+        if finished and self.sessions is not None:
+            self.sessions.ends(ask.place)
 
     def _forget(self, turn: TurnId) -> None:
         self._answers.pop(turn, None)
         self._growing.pop(turn, None)
         self._live.pop(turn, None)
-
-
-async def _own_clock() -> datetime:
-    return datetime.now(UTC)

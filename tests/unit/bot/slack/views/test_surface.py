@@ -57,7 +57,7 @@ async def test_a_repeated_ask_has_the_same_message(
     slack: FakeSlackWeb, surface: SlackSurface, ask: object
 ) -> None:
     first = await surface.open_answer(ask)  # type: ignore[arg-type]
-    restarted = SlackSurface(surface._outbox)
+    restarted = SlackSurface(surface.outbox)
 
     assert await restarted.open_answer(ask) == first  # type: ignore[arg-type]
     assert len(slack.messages) == 1
@@ -80,7 +80,7 @@ async def test_a_lost_reply_does_not_post_twice(slack: FakeSlackWeb, surface: Sl
 
 
 async def test_a_new_ask_is_not_looked_up(slack: FakeSlackWeb, surface: SlackSurface) -> None:
-    vouching = SlackSurface(surface._outbox, take_first_look=lambda ask: ask == ASK)
+    vouching = SlackSurface(surface.outbox, take_first_look=lambda ask: ask == ASK)
     await vouching.open_answer(ASK)
 
     assert slack.count("conversations.replies") == 0
@@ -93,7 +93,7 @@ async def test_a_foreign_message_with_our_mark_is_not_ours(
     foreign = await surface.open_answer(ASK)
     slack.user = "UBOT"
 
-    assert await SlackSurface(surface._outbox).open_answer(ASK) != foreign
+    assert await SlackSurface(surface.outbox).open_answer(ASK) != foreign
 
 
 async def test_no_post_unfurls(slack: FakeSlackWeb, surface: SlackSurface) -> None:
@@ -132,7 +132,7 @@ async def test_a_cards_expiry_uses_the_databases_clock(
         return AT + LIFETIME
 
     in_time = await surface.show_card(proposal())
-    too_late = await SlackSurface(surface._outbox, now=later).show_card(
+    too_late = await SlackSurface(surface.outbox, now=later).show_card(
         proposal(id=ProposalId("another"))
     )
 
