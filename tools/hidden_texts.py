@@ -27,7 +27,9 @@ _ENTITY: Final = re.compile(
 _NAMED_ENTITIES: Final = {
     "quot": '"', "apos": "'", "equals": "=", "amp": "&", "lt": "<", "gt": ">",
 }  # fmt: skip
-_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2}))")
+_ESCAPE: Final = re.compile(
+    r"\\(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|u\{0{0,4}([0-9A-Fa-f]{1,4})\}|U0{4}([0-9A-Fa-f]{4}))"
+)
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
 _BASE32: Final = re.compile(r"[A-Z2-7]{16,}={0,6}")
 _HEX: Final = re.compile(r"(?:[0-9a-fA-F]{2}){8,}")
@@ -37,6 +39,12 @@ _INVISIBLE: Final = re.compile(  # https://unicode.org/reports/tr44/#Default_Ign
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+# Letters that look like ASCII ones: https://www.unicode.org/Public/security/latest/confusables.txt
+LOOK_ALIKES: Final = str.maketrans(
+    "аеорсухіјѕԁһԛԝӏктмАВЕЅКМНОРСТУХІЈΑΒΕΖΗΙΚΜΝΟΡΤΥΧαεικνορτυχςϲοօսոıɑɡᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ",
+    "aeopcyxijsdhqwlktmABESKMHOPCTYXIJABEZHIKMNOPTYXaeikvoptuxccoouniagabcdefghijklmnoprstuvwyz",
+)
+_WORD: Final = re.compile(r"\w+")
 _NOT_READ: Final = b"\x28\xb5\x2f\xfd"  # Zstandard, which the standard library does not read
 
 
@@ -82,8 +90,18 @@ def readings(text: str) -> Iterator[str | None]:
 
 
 def plain_text(text: str) -> str:
-    """The text in compatible characters, without those that cannot be seen."""
-    return text if text.isascii() else _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
+    """The text in compatible characters, without those that cannot be seen.
+
+    A word of look-alikes is written in ASCII; any other word keeps its letters.
+    """
+    if text.isascii():
+        return text
+    return _WORD.sub(_as_seen, _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)))
+
+
+def _as_seen(word: re.Match[str]) -> str:
+    seen = word[0].translate(LOOK_ALIKES)
+    return seen if seen.isascii() else word[0]
 
 
 def _inside(text: str) -> Iterator[str | None]:
@@ -92,7 +110,7 @@ def _inside(text: str) -> Iterator[str | None]:
     if _ENTITY.search(text):
         yield _ENTITY.sub(_entity, text)
     if _ESCAPE.search(text):
-        yield _ESCAPE.sub(lambda found: chr(int(found[1] or found[2], 16)), text)
+        yield _ESCAPE.sub(lambda found: chr(int(found[found.lastindex or 1], 16)), text)
     whole = _LINE_BREAK.sub("", text)
     for pattern, decode in ((_BASE64, _base64), (_BASE32, _base32), (_HEX, binascii.unhexlify)):
         for found in pattern.finditer(whole):
@@ -164,8 +182,11 @@ def _deflated(data: bytes) -> bytes:
 
 
 def _as_text(data: bytes) -> str | None:
+    encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
+    for first, unmarked in ((0, "utf-16-be"), (1, "utf-16-le")):
+        encoding = encoding if data[first::2].strip(b"\0") else unmarked
     try:
-        text = data.decode("utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8")
+        text = data.decode(encoding)
     except UnicodeDecodeError:
         return None
     return None if _CONTROL.search(text) else text

@@ -8,6 +8,7 @@ channel's bound refuses it.
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from tools.hidden_texts import readings
@@ -19,6 +20,7 @@ from tools.product_keys import (
     EXACT,
     FIELD_KEYS,
     INEXACT,
+    NOUNS,
     PRODUCT_KEYS,
     RUNNERS,
     VALUE_KEYS,
@@ -38,8 +40,12 @@ _KINDS: Final = frozenset(
     {"pod", "pods", "po", "deployment", "deployments", "deploy", "replicaset", "replicasets", "rs",
      "statefulset", "statefulsets", "sts", "daemonset", "daemonsets", "ds"}
 )  # fmt: skip
-_KIND_KEYS: Final = frozenset({"kind", "resource", "resource_type", "object_kind", "type"})
-_OBJECT_KEYS: Final = frozenset({"name", "names", "resource_name", "object_name", "id"})
+_KIND_KEYS: Final = frozenset(
+    {"kind", "resource", "resource_type", "object_kind", "type", "entity_type", "node_type"}
+)
+_OBJECT_KEYS: Final = frozenset(
+    {"name", "names", "resource_name", "object_name", "id", "entity", "entity_name", "entity_id"}
+)
 # Elasticsearch's queries over several fields at once.
 _FIELD_QUERIES: Final = frozenset(
     {"multi_match", "combined_fields", "query_string", "simple_query_string"}
@@ -53,6 +59,12 @@ _LISTED_VALUES: Final = frozenset(
 _PART_VALUES: Final = frozenset(
     {"value", "values", "val", "v", "eq", "equals", "term", "terms", "rhs", "right"}
 )
+# Words of a key whose list holds the names of columns, and no pairs.
+_COLUMN_LISTS: Final = frozenset(
+    {"by", "field", "fields", "column", "columns", "key", "keys", "name", "names", "label", "labels", "dimensions",
+     "attributes", "select", "sort", "order", "metrics", "values", "group", "groups", "properties", "tags", "include",
+     "exclude", "headers", "facets", "keywords", "words", "terms", "projection", "aggs", "on", "show", "return"}
+)  # fmt: skip
 _OPERATOR_KEYS: Final = frozenset({"op", "operator", "operation", "comparison", "match", "type"})
 _MOST_LISTS: Final = 400
 _PARAMETER: Final = re.compile(r"(?:\A|[?&;\s])([^=&;?\s]{1,64})=([^&;\s#]*)")
@@ -104,6 +116,17 @@ def _of_keys(value: dict[object, object]) -> Iterator[str]:
             yield from _of_field_query(each)
         elif name in _PATH_KEYS and isinstance(each, str):
             yield from _of_path(each)
+        elif isinstance(each, list) and _COLUMN_LISTS.isdisjoint(name.split("_")):
+            yield from _of_flat_pairs(each)
+
+
+def _of_flat_pairs(items: Sequence[object]) -> Iterator[str]:
+    """Of a list such as ["level", "error", "service", "web"]."""
+    for key, value in pairwise(items):
+        is_key = compared(key) or plain_key(str(key)) in DEPLOYMENTS
+        is_value = isinstance(value, str) and not value.startswith(("-", "$"))
+        if is_key and is_value and compared(value) is None and value not in EXACT | INEXACT:
+            yield from values_of(value)
 
 
 def _of_runners(value: dict[object, object], names: Collection[str]) -> Iterator[str]:
@@ -117,6 +140,9 @@ def _of_runners(value: dict[object, object], names: Collection[str]) -> Iterator
 def _of_pods(value: dict[object, object]) -> Iterator[str]:
     plain = {plain_key(str(key)).removeprefix("k8s_"): each for key, each in value.items()}
     kinds = {plain_key(str(plain[key])) for key in _KIND_KEYS & plain.keys()}
+    if kinds & NOUNS:
+        for key in plain.keys() & _OBJECT_KEYS:
+            yield from values_of(plain[key])
     keys = _PODS | (_OBJECT_KEYS if kinds & _KINDS else frozenset())
     if any(plain_key(str(plain[key])) in _PODS for key in FIELD_KEYS & plain.keys()):
         keys |= VALUE_KEYS - FIELD_KEYS

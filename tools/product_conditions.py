@@ -45,6 +45,12 @@ _COMPARISONS: Final = EXACT | INEXACT | {
     "strpos", "instr", "position", "nullif", "starts_with", "ends_with", "filter", "where", "label", "tag"
 }  # fmt: skip
 _OPTION: Final = re.compile(rf"(?<!\S)--?(?:{NAMES})\s+(?P<value>[^\s-]\S*)", re.IGNORECASE)
+# `service|web`, `svc/web`, `service -> web`, `service "web"`: a whole text of a key and its value.
+_TWO_WORDS: Final = re.compile(
+    rf"\s*(?:(?:{NAMES})\s*(?:[|#@~;\t(\[]|->|=>|\s(?=[\"'`]))|(?:services?|svc|deployments?)/)"
+    r"\s*[\"'`]?(?P<value>[\w.*-]+)[\"'`]?\s*[)\]]?\s*",
+    re.IGNORECASE,
+)
 # What may come before a name.
 _NEGATED: Final = re.compile(r"(?:(?<![\w.@-])[-!]@?|\bnot\s+\(?)[\"'`]?\Z", re.IGNORECASE)
 # `kubelet.service: failed` and `checkout-service: failed` begin log lines; `resource.service:web` compares.
@@ -93,6 +99,8 @@ def named_in_text(text: str) -> Iterator[str]:
     yield from _of_pairs(text)
     for found in _OPTION.finditer(text):
         yield from _listed(found["value"])
+    if whole := _TWO_WORDS.fullmatch(text):
+        yield whole["value"]
 
 
 def _of_pairs(text: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from bot.domain.proposal import ProposalState, title
+from tools.hidden_texts import LOOK_ALIKES
 
 LABEL = "_The model's words, no card:_"
 _MARKS = re.compile(r"^[\s>#*_~`|•+-]*(?:\d{1,3}[.)]\s+)?")
@@ -51,11 +52,6 @@ _TELLING = re.compile(
     rf"|waitingforadecision|done|{'|'.join(re.sub('[^a-z]', '', each) for each in sorted(_CARD_TITLES))}"
 )
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
-# Letters of other scripts that look like Latin ones.
-_ALIKE = str.maketrans(
-    "аВвЕеЅѕІіЈјКкМмНОоРрСсТтУуХхԁΑαΒΕεΖΗΙιΚκΜΝνΟοΡρΤτΥυΧχ",
-    "abbeessiijjkkmmhooppccttyyxxdaabeezhiikkmnvooppttyyxx",
-)
 
 
 def disclaimed(text: str) -> str:
@@ -98,7 +94,7 @@ def _may_hold_sign(text: str) -> bool:
 @lru_cache(maxsize=2_048)
 def _read(line: str) -> str:
     ascii_only = line.isascii()
-    folded = line if ascii_only else unicodedata.normalize("NFKD", line).translate(_ALIKE)
+    folded = line if ascii_only else unicodedata.normalize("NFKD", line).translate(LOOK_ALIKES)
     skimmed = _SHORTCODE.sub(_SIGN, folded.casefold())
     visible = skimmed if ascii_only else _BEYOND_ASCII.sub(_visible, skimmed)
     boxed = _BOXED.sub(_SIGN, _MARKS.sub("", visible))

@@ -21,6 +21,7 @@ from tests.fakes.capabilities import call_context
 from tests.fakes.tools import contract
 from tools.admission import parsed_arguments
 from tools.contract import ToolInput
+from tools.hidden_texts import LOOK_ALIKES
 from tools.named_products import named_products
 from tools.product_names import POD_TAIL
 from tools.products import CANNOT_BE_TOLD, FOREIGN_QUERY, Reading, refusal, usual_scope
@@ -246,6 +247,25 @@ FORMS: dict[str, Form] = {
     "a function of two": lambda name: {
         "q": f"and(equals(level, 'error'), equals(service, '{name}'))"
     },
+    "a flat list": lambda name: {"filter": ["service", name]},
+    "a flat list of pairs": lambda name: {"where": ["level", "error", "app", name]},
+    "words of a command": lambda name: {"args": ["rollout", "status", "deployment", name]},
+    "a text of two words": lambda name: {"q": f"service|{name}"},
+    "a text with an arrow": lambda name: {"q": f" Service -> {name}"},
+    "a text with a bracket": lambda name: {"q": f"application({name})"},
+    "a text with a tab": lambda name: {"q": f"svc\t{name}"},
+    "a text of a word and a quote": lambda name: {"q": f"service '{name}'"},
+    "an object of kubectl": lambda name: {"target": f"svc/{name}"},
+    "an object by its kind": lambda name: {"kind": "Service", "name": name, "namespace": "shop"},
+    "an object by its type": lambda name: {"find": {"entityType": "SERVICE", "entityId": name}},
+    "objects of a type": lambda name: {"resource": "applications", "names": ["web", name]},
+    "UTF-16 in Base64": lambda name: {
+        "cmd": packed(f'logs -Where service="{name}"'.encode("utf-16-le"))
+    },
+    "UTF-16 in Base64, the other end first": lambda name: {
+        "cmd": packed(f'logs -Where service="{name}"'.encode("utf-16-be"))
+    },
+    "further escapes": lambda name: {"q": f"\\u{{73}}ervice=\\U{ord(name[0]):08x}{name[1:]}"},
     "deep": lambda name: {"a": [{"b": [{"c": {"d": [{"product": [name]}]}}]}]},
 }
 # Of letters that are no letters once they are full-width.
@@ -373,6 +393,12 @@ HARMLESS: list[JsonValue] = [
     {"uuid": "550e8400-e29b-41d4-a716-446655440000", "sha": "9f2ab17" + "0" * 33},
     {"columns": ["service", "message"], "order": ["asc", "desc"], "limit": 5},
     {"group_by": ["service"], "metrics": ["cpu", "memory"], "values": ["service", "count"]},
+    {"args": ["get", "service", "-n", "shop"], "argv": ["top", "--services"]},
+    {"labels": ["service", "pod"], "by": ["app", "version"], "order_by": ["service", "time"]},
+    {"query": "service down", "pattern": "app crashed", "q": "the service's logs"},
+    {"file": "app/models/user.rb", "path": "app/main", "text": "service|"},
+    {"kind": "Service", "namespace": "shop", "type": "application", "level": "error"},
+    {"größe": "payments", "query": "сервис упал, приложение тоже", "q": "μ-law, 5 µs, αβγ"},
     {"fields": ["service", "level"], "rows": 50, "data": [], "values": None},
     {
         "sql": "with s(service, n) as (select service, count(*) from l group by service) select n from s"
@@ -569,6 +595,46 @@ def test_a_label_of_a_permitted_series_may_contain_another_channels_product() ->
     assert refusal(query.products, sent, ELSEWHERE) is None
 
 
+def look_alike(value: JsonValue) -> JsonValue:
+    """The same with every letter that has one replaced by a look-alike, in its keys and texts."""
+    match value:
+        case dict():
+            return {str(look_alike(key)): look_alike(each) for key, each in value.items()}
+        case list():
+            return [look_alike(each) for each in value]
+        case str():
+            return value.translate({ord(each): chr(other) for other, each in SEEN.items()})
+        case _:
+            return value
+
+
+SEEN = {other: chr(each) for other, each in LOOK_ALIKES.items()}
+
+
+@pytest.mark.parametrize("name", sorted(FORMS.keys() - PACKED))
+def test_look_alikes_hide_nothing(name: str) -> None:
+    assert refused(look_alike(FORMS[name]("payments"))) is not None
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "s\u0435rvice",
+        "\u0430\u0440\u0440",
+        "servi\u03f2e",
+        "\ua731\u1d07\u0280\u1d20\u026a\u1d04\u1d07",
+        "serv\u0131ce",
+        "\u0405ERVICE",
+        "\u0501eployment",
+        "s\u0435rvice\u039dame",
+    ],
+)
+def test_a_key_of_look_alikes_is_the_key(key: str) -> None:
+    assert refused({key: "payments"}) is not None
+    assert refused({"q": f"level=error {key}=payments"}) is not None
+    assert refused({key: "checkout", "q": f"{key}=checkout"}) is None
+
+
 @given(
     form=st.sampled_from(list(FORMS.values())),
     wrap=st.lists(st.sampled_from(["list", "object", "text key"]), max_size=40),
@@ -629,6 +695,9 @@ def test_a_wildcard_next_to_a_permitted_product_is_refused() -> None:
         "(app) in ",
         "(app , ",
         "app as a1 b",
+        "service(",
+        "svc/",
+        "\u0455ervice ",
     ],
 )
 def test_time_grows_linearly_with_the_text(unit: str) -> None:
