@@ -13,7 +13,7 @@ from bot.actions.decide import Decide
 from bot.actions.dispatch import Dispatch
 from bot.actions.display import CardSweep, ProposalDisplay
 from bot.actions.guards import GuardLine
-from bot.actions.propose import ProposalDesk, ProposalScope
+from bot.actions.propose import ProposalIntake, ProposalScope
 from bot.actions.target import Target, placed, rehearsed
 from bot.domain.channel import Channel, ChannelRule
 from bot.domain.ids import ChannelId, MessageTs, Place, ProposalId, TeamId, UserId
@@ -129,14 +129,14 @@ class World:
         self.cards: LapsingCards = MemoryCards(self.store, self.clock.now)
         self.watches = MemoryWatches(self.store, self.clock.now)
 
-    def desk(self, place: Place = PLACE, **options: int) -> ProposalDesk:
+    def intake(self, place: Place = PLACE, **options: int) -> ProposalIntake:
         """The proposing side."""
 
         async def venue_of(_call: CallContext) -> ProposalScope:
             return ProposalScope(place, self.channel)
 
         store = Fragile(self.store, Fuse())
-        return ProposalDesk(
+        return ProposalIntake(
             ActionCatalog(self.rules),
             store,  # type: ignore[arg-type]
             ProposalDisplay(Fragile(self.cards, Fuse()), self.wall),  # type: ignore[arg-type]
@@ -210,7 +210,7 @@ class World:
         self, draft: ProposalDraft = DRAFT, number: int = 1, place: Place = PLACE
     ) -> Proposal:
         """A stored proposal with its card."""
-        receipt = await self.desk(place, max_open=50).propose(draft, call(number))
+        receipt = await self.intake(place, max_open=50).propose(draft, call(number))
         return self.row(receipt.proposal_id)
 
     def row(self, proposal_id: str) -> Proposal:

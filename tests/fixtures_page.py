@@ -22,7 +22,7 @@ FLAGS = (
 )  # fmt: skip
 # What a browser says of an answer that refuses; the page says it too, and tests look at that.
 _REFUSED = "Failed to load resource"
-DESK, PHONE = (1280, 900), (360, 740)
+DESKTOP, PHONE = (1280, 900), (360, 740)
 _SEVERE = ("serious", "critical")
 expect.set_options(timeout=WAIT_MS)
 
@@ -89,7 +89,7 @@ def visit(browser: Browser, stage: Stage) -> Visit:
     """A new context, of the operator's page at that width; nothing may be wrong in its console."""
 
     @asynccontextmanager
-    async def opened(size: tuple[int, int] = DESK, **more: Any) -> AsyncIterator[Visitor]:
+    async def opened(size: tuple[int, int] = DESKTOP, **more: Any) -> AsyncIterator[Visitor]:
         width, height = size
         context = await browser.new_context(
             viewport={"width": width, "height": height}, reduced_motion="reduce", **more

@@ -101,7 +101,7 @@ class Bots:
         base = self._bases[_api(own)]
         name = wire.split("-", 1)[0]
         base.rounds.ask_in_order([base.providers[name]])
-        base.rounds._circuits._doors.clear()
+        base.rounds._circuits._by_model.clear()
         rounds = iter((*answers, ANSWER, ANSWER, ANSWER))
         self.server._script = lambda _: _written(next(rounds), wire)
         self.server._tools = {"test-model": not wire.endswith("-emulated")}

@@ -1,4 +1,4 @@
-"""A whole turn in memory: real loop, rounds, budget and tool desk over a scripted model."""
+"""A whole turn in memory: real loop, rounds, budget and tools over a scripted model."""
 
 import asyncio
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from bot.chat.attachments import PictureOf, no_picture
 from bot.chat.delivery import ProposalsOf, no_proposals
 from bot.chat.models import Models
 from bot.chat.rounds import Rounds
-from bot.chat.tool_calls import Toolbox, ToolDesk
+from bot.chat.tool_calls import Toolbox, TurnTools
 from bot.chat.turn import Turns
 from bot.chat.turn_budget import NO_CHOICES, Budget
 from bot.chat.turn_request import TurnConfig
@@ -146,7 +146,7 @@ def turn_bench(
         budget=Budget(
             asked, ledger, MemoryAudit(memory), limits or BudgetLimits(), metrics, models
         ),
-        tools=ToolDesk(lambda _: Toolbox(box.catalog, box.runner), FakeClock()),
+        tools=TurnTools(lambda _: Toolbox(box.catalog, box.runner), FakeClock()),
         stops=stops,
         clock=FakeClock(),
         redactor=redactor or FakeRedactor(),

@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from adapters.deploys.feed import Name, Number, Words, asked
-from adapters.told import IngestedEvent
+from adapters.ingested_event import IngestedEvent
 from tools.outside_json import Entries, Lenient, OutsideModel, SetInstant
 
 SOURCE = "argocd"

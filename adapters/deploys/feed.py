@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from adapters.errors import BadAnswer, RateLimited
 from adapters.http.client import answer_to
 from adapters.http.errors import check_status, mapped_errors
-from adapters.told import IngestedEvent
+from adapters.ingested_event import IngestedEvent
 from tools.outside_json import parse
 
 MAX_BYTES: Final = 16 << 20  # a page of Argo CD applications with their resources

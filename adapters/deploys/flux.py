@@ -15,9 +15,9 @@ from typing import Final, Literal
 from pydantic import Field, JsonValue, TypeAdapter
 
 from adapters.deploys.feed import Name, Number
+from adapters.ingested_event import IngestedEvent
 from adapters.kubernetes.api import KubernetesApi, parsed
 from adapters.kubernetes.kinds import checked_namespace
-from adapters.told import IngestedEvent
 from tools.errors import InvalidArguments
 from tools.outside_json import Entries, Lenient, OutsideModel, RequiredInstant, SetInstant
 

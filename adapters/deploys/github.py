@@ -15,7 +15,7 @@ import httpx
 from pydantic import AwareDatetime, Field, JsonValue, TypeAdapter
 
 from adapters.deploys.feed import Name, Number, Words, asked
-from adapters.told import IngestedEvent
+from adapters.ingested_event import IngestedEvent
 from tools.outside_json import (
     Entries,
     Lenient,

@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from adapters.deploys.feed import Name, Number, asked
-from adapters.told import IngestedEvent
+from adapters.ingested_event import IngestedEvent
 from tools.outside_json import (
     Entries,
     Lenient,

@@ -57,7 +57,7 @@ class ProposalScope:
 ProposalScopeOf = Callable[[CallContext], Awaitable[ProposalScope]]
 
 
-class ProposalDesk:
+class ProposalIntake:
     def __init__(
         self,
         catalog: ActionCatalog,

@@ -12,7 +12,7 @@ from bot.actions.dispatch import Dispatch
 from bot.actions.display import CALL_TIMEOUT_S, ProposalDisplay
 from bot.actions.guards import GuardLine
 from bot.actions.notes import proposal_notes
-from bot.actions.propose import ProposalDesk
+from bot.actions.propose import ProposalIntake
 from bot.actions.target import Target, placed, rehearsed
 from bot.alerts.words import note as alert_note
 from bot.app import rules
@@ -28,7 +28,7 @@ from bot.app.providers import (
 )
 from bot.chat.display_names import NamesAt
 from bot.chat.recap import Recaps
-from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
+from bot.chat.tool_calls import Toolbox, TurnTools, record_calls
 from bot.chat.turn import Turns
 from bot.chat.turn_permissions import RolesOf, authority
 from bot.domain.channel import UNKNOWN, Channel, ChannelNow
@@ -64,9 +64,11 @@ class Toolboxes:
     names.
     """
 
-    def __init__(self, base: Base, desk: ProposalDesk, attachments: Attachments | None) -> None:
+    def __init__(
+        self, base: Base, proposal_intake: ProposalIntake, attachments: Attachments | None
+    ) -> None:
         self._base = base
-        self._desk = desk
+        self._proposal_intake = proposal_intake
         self._settings = base.settings
         files = {} if attachments is None else {ATTACHMENTS.name: attachments}
         self._more = {**base.own_adapters, **files}
@@ -120,7 +122,9 @@ class Toolboxes:
 
     def _bind(self, observed: Observed) -> Capabilities:
         base = self._base
-        known = observed.capabilities(base.clock, OfferedOperations(base.actions), self._desk)
+        known = observed.capabilities(
+            base.clock, OfferedOperations(base.actions), self._proposal_intake
+        )
         return replace(known, more=self._more)
 
     def _make(self, tools: Sequence[AnyTool], policy: ToolPolicy, caps: Capabilities) -> Toolbox:
@@ -142,8 +146,8 @@ class Conversation:
 
     turns: Turns
     decide: Decide
-    desk: ProposalDesk
-    tools: ToolDesk
+    proposal_intake: ProposalIntake
+    tools: TurnTools
     executors: Executors
     toolboxes: Toolboxes
     channel_now: ChannelNow
@@ -165,9 +169,9 @@ def build_conversation(
     probe = HttpProbe(base.orders, rules.revealed(live_config.reading_tokens))
     target = Target(probe, base.redactor, surface.traits)
     display = ProposalDisplay(base.stores.cards, surface, call_timeout_s=card_call_s)
-    desk = _desk(base, display, lookup, target)
-    toolboxes = Toolboxes(base, desk, directory.attachments)
-    tools = ToolDesk(toolboxes.choose, base.clock)
+    proposal_intake = _proposal_intake(base, display, lookup, target)
+    toolboxes = Toolboxes(base, proposal_intake, directory.attachments)
+    tools = TurnTools(toolboxes.choose, base.clock)
 
     async def roles_of(place: Place, person: Person) -> HeldRoles:
         named = toolboxes.roles_named if person.is_somebody else ()
@@ -199,7 +203,7 @@ def build_conversation(
     executors = make_executors(rules.revealed(live_config.order_tokens), base.orders)
     decide = _decide(base, display, directory.name_at, executors, target, lookup.now)
     return Conversation(
-        turns, decide, desk, tools, executors, toolboxes, lookup.now, roles_of, display
+        turns, decide, proposal_intake, tools, executors, toolboxes, lookup.now, roles_of, display
     )
 
 
@@ -217,10 +221,10 @@ async def _notes(
     ]
 
 
-def _desk(
+def _proposal_intake(
     base: Base, display: ProposalDisplay, lookup: ChannelLookup, target: Target
-) -> ProposalDesk:
-    return ProposalDesk(
+) -> ProposalIntake:
+    return ProposalIntake(
         base.actions,
         base.stores.proposals,
         display,

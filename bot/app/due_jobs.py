@@ -186,7 +186,7 @@ def _watch_sweep(base: Base, conversation: Conversation) -> WatchSweep:
 
     async def propose(row: Proposal, draft: ProposalDraft) -> ProposalReceipt:
         venue = ProposalScope(row.place, await conversation.channel_now(row.place))
-        return await conversation.desk.propose_at(draft, await context(row), venue)
+        return await conversation.proposal_intake.propose_at(draft, await context(row), venue)
 
     effect = EffectCheck(base.actions, measure, propose, display, base.stores.audit, base.clock)
     return WatchSweep(

@@ -64,12 +64,12 @@ class Chats:
 
     platform: Platform
     people: CallerRoles
-    bells: ChatNotifier
+    notifier: ChatNotifier
 
 
 async def open_chats(base: Base, stack: AsyncExitStack) -> Chats:
     """Answers grow as long as the stack is open."""
-    bells, people = ChatNotifier(), CallerRoles(base.stores.callers)
+    notifier, people = ChatNotifier(), CallerRoles(base.stores.callers)
 
     def redact(session: ChatSession, text: str) -> str:
         with base.placeholders.within(session.place.key):
@@ -78,11 +78,11 @@ async def open_chats(base: Base, stack: AsyncExitStack) -> Chats:
     def products_of(channel: str) -> Sequence[str]:
         return rule_for(base.live_config.channels_at(API), channel).products
 
-    surface = ChatLogSurface(ChatServices(base.stores.chats, redact, products_of, bells.ring))
+    surface = ChatLogSurface(ChatServices(base.stores.chats, redact, products_of, notifier.notify))
     await stack.enter_async_context(surface.running())
     directory = Directory(people.name, NamedByPlace(), people)
     platform = Platform(surface, directory, surface.show_waiting, surface.show_in_line)
-    return Chats(platform, people, bells)
+    return Chats(platform, people, notifier)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,8 @@ class HttpApi:
 
     routes: Sequence[web.RouteDef]
     operations: Sequence[Operation]
-    door: CallerAuthenticator
-    standing: CallerPermissions
+    authenticator: CallerAuthenticator
+    permissions: CallerPermissions
     streams: OpenStreams
 
 
@@ -111,10 +111,10 @@ def http_api(
     settings, stores = base.settings.http, base.stores
     claims_of = checked_claims(base.settings.oidc)
     streams = OpenStreams(_part(settings.callers.streams, processes))
-    door = _authenticator(base, home.team, claims_of, processes)
+    authenticator = _authenticator(base, home.team, claims_of, processes)
     roles = HomeRoles({home.team: home.roles, API: chats.people})
     force = base.live_config
-    standing = CallerPermissions(
+    permissions = CallerPermissions(
         roles, force.channels_of(HOME), force.admin_roles, _is_home(base), stores.audit
     )
 
@@ -122,37 +122,37 @@ def http_api(
         return await (chats.people.name if user.startswith("@") else home.directory.name_of)(user)
 
     naming = Naming(stores.names.last_read, name_of, _link_of(home), time.monotonic)
-    deciding = _deciding(base, conversation, engine, standing, name_of, naming)
+    deciding = _deciding(base, conversation, engine, permissions, name_of, naming)
     conversations = Conversations(
         stores.chats,
         stores.sessions,
-        standing,
+        permissions,
         engine,
         engine,
         base.redactor,
         base.placeholders,
-        Streams(stores.chats, chats.bells, base.placeholders, door, streams),
+        Streams(stores.chats, chats.notifier, base.placeholders, authenticator, streams),
         Rate(_part(ASKS_PER_MINUTE, processes), time.monotonic),
     )
     operations = (
         *conversations.operations(),
         *deciding.operations(),
-        *_reports(base, conversation, standing, naming).operations(),
+        *_reports(base, conversation, permissions, naming).operations(),
     )
-    served = [*routes(operations, door), document_route(operations)]
+    served = [*routes(operations, authenticator), document_route(operations)]
     if settings.nirmata_wire:
         from bot.web.api.nirmata import NirmataWire
 
-        served += NirmataWire(door, conversations).routes()
-    served += page_of(base.settings, door, claims_of)
-    return HttpApi(served, operations, door, standing, streams)
+        served += NirmataWire(authenticator, conversations).routes()
+    served += page_of(base.settings, authenticator, claims_of)
+    return HttpApi(served, operations, authenticator, permissions, streams)
 
 
 def _deciding(
     base: Base,
     conversation: Conversation,
     engine: Engine,
-    standing: CallerPermissions,
+    permissions: CallerPermissions,
     name_of: Callable[[UserId], Awaitable[str]],
     naming: Naming,
 ) -> Deciding:
@@ -160,9 +160,9 @@ def _deciding(
     return Deciding(
         stores.proposals,
         StoredOverview(stores.database, HOME),
-        standing,
+        permissions,
         Judge(
-            standing.roles,
+            permissions.roles,
             conversation.channel_now,
             base.actions.roles_of,
             base.freezes,
@@ -206,7 +206,7 @@ def _link_of(home: SlackWorkspace) -> Callable[[Place, MessageTs], str]:
 
 
 def _reports(
-    base: Base, conversation: Conversation, standing: CallerPermissions, naming: Naming
+    base: Base, conversation: Conversation, permissions: CallerPermissions, naming: Naming
 ) -> Reports:
     stores, limits = base.stores, rules.budget_limits(base.settings)
     tell_providers, tell_tools = providers_report(base), tools_report(base, conversation)
@@ -233,7 +233,7 @@ def _reports(
     )
     overview = StoredOverview(stores.database, HOME)
     return Reports(
-        standing,
+        permissions,
         lambda: tuple(base.live_config.roles),
         providers,
         budget,
@@ -275,7 +275,7 @@ def page_sessions(page: PageSettings) -> PageSessions:
 
 
 def page_of(
-    settings: Settings, door: CallerAuthenticator, claims_of: ClaimsOf | None
+    settings: Settings, authenticator: CallerAuthenticator, claims_of: ClaimsOf | None
 ) -> Sequence[web.RouteDef]:
     """The page's routes; none where it is switched off."""
     if not settings.page.enabled:
@@ -283,7 +283,7 @@ def page_of(
     sessions, oidc = page_sessions(settings.page), settings.oidc
     hosts = settings.slack.link_hosts
     if claims_of is None or not oidc.sign_in:
-        return page_routes(sessions, door.shown, link_hosts=hosts)
+        return page_routes(sessions, authenticator.caller_of, link_hosts=hosts)
     with needing_extra("oidc", "oidc.sign_in"):
         from adapters.oidc.sign_in import OidcSignIn, SignInClient
     from bot.web.page_sign_in import SignInRoutes
@@ -291,6 +291,6 @@ def page_of(
     secret = oidc.client_secret.get_secret_value()
     at_provider = OidcSignIn(SignInClient(oidc.issuer, oidc.audience, secret))
     return [
-        *page_routes(sessions, door.shown, at_provider=True, link_hosts=hosts),
-        *SignInRoutes(at_provider, claims_of, door.shown, sessions).routes(),
+        *page_routes(sessions, authenticator.caller_of, at_provider=True, link_hosts=hosts),
+        *SignInRoutes(at_provider, claims_of, authenticator.caller_of, sessions).routes(),
     ]

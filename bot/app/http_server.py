@@ -116,14 +116,14 @@ async def listen(
 def _connected(socket: "SocketMode") -> Check:
     """Without Slack the page and the API still work: that alone is no reason to close them."""
 
-    async def standing() -> str | Note | None:
+    async def socket_state() -> str | Note | None:
         if await socket.is_connected():
             return None
         if socket.refusal:
             return f"not connected: Slack refuses the app's token ({socket.refusal})"
         return Note("not connected, retrying; page, API and alerts are served")
 
-    return standing
+    return socket_state
 
 
 async def _audit_sinks(settings: Settings, database: Database) -> Note | None:

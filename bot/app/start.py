@@ -259,14 +259,14 @@ def restore_check(
 
     async def settle() -> None:
         async with guard.alone():
-            standing = await guard.judge()
-            if standing is CopyState.ITSELF:
+            copy_state = await guard.judge()
+            if copy_state is CopyState.ITSELF:
                 await guard.settle()
                 return
             if await guard.is_served(lease_s):
-                await _beside_others(guard, standing)
+                await _beside_others(guard, copy_state)
                 return
-            if standing is CopyState.COPY:
+            if copy_state is CopyState.COPY:
                 ended = await records.end_unfinished()
                 closed = await close_restored(database)
                 log.warning(
@@ -282,8 +282,8 @@ def restore_check(
     return settle
 
 
-async def _beside_others(guard: RestoreGuard, standing: CopyState) -> None:
-    if standing is CopyState.COPY:
+async def _beside_others(guard: RestoreGuard, copy_state: CopyState) -> None:
+    if copy_state is CopyState.COPY:
         raise CopyInDoubt(
             "the database was restored from a copy while other replicas ran on it. Nothing was "
             "started. Stop all of them, then start one: it closes what the copy had open."

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from adapters.llm.messages import ToolCall
 from bot.chat.stopping import Signal
-from bot.chat.tool_calls import ToolDesk
+from bot.chat.tool_calls import TurnTools
 from bot.chat.turn_permissions import RolesOf
 from bot.domain.channel import ChannelNow
 from bot.domain.chart import Chart
@@ -44,7 +44,7 @@ class ChartAnswers:
 
     def __init__(
         self,
-        tools: ToolDesk,
+        tools: TurnTools,
         channel_now: ChannelNow,
         roles_of: RolesOf,
         tenant_of: TenantOf,

@@ -83,7 +83,7 @@ class _Circuit:
     since: datetime | None = None
     failed_at: datetime | None = None
     tries: int = 0  # since then, in vain
-    is_told: bool = False
+    is_logged: bool = False
 
 
 def _wall() -> datetime:
@@ -96,12 +96,12 @@ class Circuits:
 
     clock: Callable[[], float] = time.monotonic
     wall: Callable[[], datetime] = _wall
-    _doors: dict[tuple[str, str | None], _Circuit] = field(default_factory=dict)
+    _by_model: dict[tuple[str, str | None], _Circuit] = field(default_factory=dict)
     _answered: set[str] = field(default_factory=set)
 
     def of(self, provider: str, model: str = "") -> Circuit:
         """The circuit of a provider's model now; empty is the one it is configured with."""
-        if not self._doors:
+        if not self._by_model:
             return _ANSWERING if provider in self._answered else _UNHEARD
         whole, own = self._at(provider, None), self._at(provider, model)
         found = max(whole, own, key=lambda circuit: (circuit.wait_s, circuit.state != "closed"))
@@ -109,25 +109,25 @@ class Circuits:
 
     def failing_since(self, provider: str) -> datetime | None:
         """The first failure of its present outage that this process saw; None where it answers."""
-        began = [d.since for (name, _), d in self._doors.items() if name == provider and d.since]
+        began = [d.since for (name, _), d in self._by_model.items() if name == provider and d.since]
         return min(began, default=None)
 
     def _at(self, provider: str, model: str | None) -> Circuit:
-        door = self._doors.get((provider, model))
-        if door is None:
+        circuit = self._by_model.get((provider, model))
+        if circuit is None:
             return Circuit()
-        left_s = max(0.0, door.until - self.clock())
+        left_s = max(0.0, circuit.until - self.clock())
         if left_s:
             open_ = CircuitState.OPEN
-            return Circuit(open_, left_s, door.failures, door.why, door.asked_to_wait)
-        state = CircuitState.TRYING if door.until else CircuitState.CLOSED
-        return Circuit(state, 0.0, door.failures, door.why)
+            return Circuit(open_, left_s, circuit.failures, circuit.why, circuit.asked_to_wait)
+        state = CircuitState.TRYING if circuit.until else CircuitState.CLOSED
+        return Circuit(state, 0.0, circuit.failures, circuit.why)
 
     def asked(self, provider: str, model: str = "") -> None:
         """A round goes to a model. During its trial, further rounds skip the provider."""
         for which in (None, model):
             if self._at(provider, which).state is CircuitState.TRYING:
-                self._doors[provider, which].until = self.clock() + TRIAL_S
+                self._by_model[provider, which].until = self.clock() + TRIAL_S
 
     def heard(
         self,
@@ -145,51 +145,55 @@ class Circuits:
             return
         limited = by_model and isinstance(end, ErrorChunk) and end.kind in _WAITS
         if limited or isinstance(end, DoneChunk):
-            self._over(provider, self._doors.pop((provider, None), None))  # it answered
+            self._over(provider, self._by_model.pop((provider, None), None))  # it answered
         if isinstance(end, DoneChunk):
             self._answered.add(provider)
-            self._doors.pop((provider, model), None)
+            self._by_model.pop((provider, model), None)
         else:
-            door = (provider, model if limited else None)
-            self._failed(provider, self._doors.setdefault(door, _Circuit()), end)
+            key = (provider, model if limited else None)
+            self._failed(provider, self._by_model.setdefault(key, _Circuit()), end)
 
-    def _failed(self, provider: str, door: _Circuit, end: ErrorChunk) -> None:
+    def _failed(self, provider: str, circuit: _Circuit, end: ErrorChunk) -> None:
         asked_s = min(end.retry_after_s or 0.0, LONGEST_COOLDOWN_S)
         if end.kind in _WAITS:
             wait_s = asked_s or DEFAULT_COOLDOWN_S
         elif end.kind in _HOPELESS:
             wait_s = max(asked_s, HOPELESS_S)
         elif end.kind in _FAILURES:
-            door.failures += 1
-            wait_s = max(asked_s, _open_s(door.failures))
+            circuit.failures += 1
+            wait_s = max(asked_s, _open_s(circuit.failures))
         else:  # it answered, if only to say no
-            self._over(provider, door)
-            door.until, door.failures, door.why, door.since = 0.0, 0, "", None
+            self._over(provider, circuit)
+            circuit.until, circuit.failures, circuit.why, circuit.since = 0.0, 0, "", None
             return
-        began = door.since
-        self._lasts(door)
-        if door.since != began:
-            door.tries, door.is_told = 0, False
-        door.tries += 1
-        if end.kind not in _WAITS and not door.is_told:
-            door.is_told = True
+        began = circuit.since
+        self._lasts(circuit)
+        if circuit.since != began:
+            circuit.tries, circuit.is_logged = 0, False
+        circuit.tries += 1
+        if end.kind not in _WAITS and not circuit.is_logged:
+            circuit.is_logged = True
             _log.warning("provider.down", provider=provider, kind=end.kind.value, why=end.message)
-        door.why = end.kind.value
-        door.asked_to_wait = end.kind in _WAITS or asked_s > 0
-        door.until = self.clock() + wait_s if wait_s else 0.0
+        circuit.why = end.kind.value
+        circuit.asked_to_wait = end.kind in _WAITS or asked_s > 0
+        circuit.until = self.clock() + wait_s if wait_s else 0.0
 
-    def _over(self, provider: str, door: _Circuit | None) -> None:
-        if door is None or door.since is None or not door.is_told:
+    def _over(self, provider: str, circuit: _Circuit | None) -> None:
+        if circuit is None or circuit.since is None or not circuit.is_logged:
             return
-        door.is_told = False
-        away_s = round((self.wall() - door.since).total_seconds())
-        _log.info("provider.recovered", provider=provider, away_s=away_s, tries=door.tries)
+        circuit.is_logged = False
+        away_s = round((self.wall() - circuit.since).total_seconds())
+        _log.info("provider.recovered", provider=provider, away_s=away_s, tries=circuit.tries)
 
-    def _lasts(self, door: _Circuit) -> None:
+    def _lasts(self, circuit: _Circuit) -> None:
         now = self.wall()
-        if door.since is None or door.failed_at is None or now - door.failed_at > ONE_OUTAGE:
-            door.since = now
-        door.failed_at = now
+        if (
+            circuit.since is None
+            or circuit.failed_at is None
+            or now - circuit.failed_at > ONE_OUTAGE
+        ):
+            circuit.since = now
+        circuit.failed_at = now
 
 
 def _open_s(failures: int) -> float:

@@ -25,7 +25,7 @@ class Toolbox:
     runner: ToolRunner
 
 
-class ToolDesk:
+class TurnTools:
     """The tools of every turn of this process. `choose` names the backends a channel looks at."""
 
     def __init__(self, choose: Callable[[CallContext], Toolbox], clock: Clock) -> None:

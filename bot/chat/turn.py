@@ -20,7 +20,7 @@ from bot.chat.history import HISTORY_TOKENS, remembered
 from bot.chat.loop import Emit, Loop, Renew
 from bot.chat.recap import Recaps
 from bot.chat.round_record import QuietReplay, RoundRecord
-from bot.chat.tool_calls import ToolDesk
+from bot.chat.tool_calls import TurnTools
 from bot.chat.turn_budget import Budget, TurnBudget
 from bot.chat.turn_permissions import NO_RULES, UNKNOWN_NOTICE, RolesOf, TurnPermissions
 from bot.chat.turn_request import Notes, Opened, TurnConfig, TurnRequests, of_call
@@ -82,7 +82,7 @@ class Turns:
         undelivered: Undelivered,
         proposals_of: ProposalsOf = no_proposals,
         budget: Budget,
-        tools: ToolDesk,
+        tools: TurnTools,
         stops: Stops,
         clock: Clock,
         redactor: Redactor,

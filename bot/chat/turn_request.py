@@ -17,7 +17,7 @@ from bot.chat.attachments import PictureAt, files_note, no_picture_at, pictures_
 from bot.chat.evidence_need import needs_evidence
 from bot.chat.first_look import Look
 from bot.chat.history import as_turn
-from bot.chat.tool_calls import ToolDesk
+from bot.chat.tool_calls import TurnTools
 from bot.chat.turn_permissions import unread_notice
 from bot.chat.window import IdentityCache
 from bot.domain.channel import Channel, ChannelRule, Readers, products_elsewhere, rules_for
@@ -186,7 +186,7 @@ class TurnRequests:
         self,
         config: TurnConfig,
         sessions: SessionStore,
-        tools: ToolDesk,
+        tools: TurnTools,
         redactor: Redactor,
         notes: Notes,
         zone_of: ZoneOf,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from adapters.told import IngestedEvent
+from adapters.ingested_event import IngestedEvent
 
 
 class EventStore(Protocol):

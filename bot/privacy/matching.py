@@ -56,14 +56,14 @@ def literal_filter(literals: Sequence[Sequence[str]]) -> Filter:
     long = [n for n in range(len(literals)) if n not in short]
     made = _filter([_any_of(literals[n]) for n in long])
 
-    def standing(text: bytes) -> Sequence[int]:
+    def matching(text: bytes) -> Sequence[int]:
         found = {long[n] for n in made.Match(text, True) or ()}
         for sign, entries in signs.items():
             if sign in text:
                 found |= entries
         return sorted(found)
 
-    return standing
+    return matching
 
 
 def _is_short(literals: Sequence[str]) -> bool:

@@ -158,7 +158,7 @@ class TextRedactor:
         session = current_session()
         if not (spans or self._found.knows_any(session)):
             return []
-        where = [*self._found.standing(session, data)]
+        where = [*self._found.spans(session, data)]
         new: dict[bytes, int] = {}
         for span in spans:
             value = data[span.start : span.end]

@@ -103,7 +103,7 @@ class FoundSecrets:
     def knows_any(self, session: str) -> bool:
         return session in self._sessions
 
-    def standing(self, session: str, data: bytes) -> Iterator[tuple[int, int]]:
+    def spans(self, session: str, data: bytes) -> Iterator[tuple[int, int]]:
         """The spans of the session's secrets in `data`."""
         pattern = self._pattern(session)
         if pattern is not None:

@@ -19,7 +19,7 @@ class CallerSettings(Section):
 class HttpSettings(Section):
     """`[http]`. Loopback by default: a reverse proxy decides what the world sees.
 
-    A sender's secret opens its door: the alerts' four, and `flux_secret`, `github_secret` and
+    A sender's secret opens its endpoint: the alerts' four, and `flux_secret`, `github_secret` and
     `gitlab_token` for deploys.
     """
 

@@ -45,7 +45,7 @@ from bot.store.tenant_filter import of_team
 _TURNS_AT_ONCE: Final = 200
 # Held by their turn's id; they go before it.
 _OF_A_TURN: Final = (messages, evidence, feedback, undelivered, turn_steps)
-# What opens a door is not for an export.
+# Credentials are never exported.
 _SECRET: Final = frozenset({caller_tokens.c.digest.name})
 
 Where = tuple[sa.Table, sa.ColumnElement[bool]]

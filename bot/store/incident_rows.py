@@ -14,8 +14,8 @@ import sqlalchemy as sa
 from pydantic import JsonValue
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from adapters.ingested_event import IngestedEvent
 from adapters.llm.messages import Message, Role
-from adapters.told import IngestedEvent
 from bot.domain.tenancy import HOME, scope_of
 from bot.store.access_tables import installations
 from bot.store.columns import clean

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from pydantic import JsonValue
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from adapters.told import IngestedEvent
+from adapters.ingested_event import IngestedEvent
 from bot.ports.failures import StorageUnavailable
 from bot.ports.ingested_events import FeedStates
 from bot.store.columns import clean

@@ -103,7 +103,7 @@ class Tickets:
             if is_first is None:
                 before, begun = (await connection.execute(_BEFORE, given)).one()
                 is_first = not begun if before is None else before == NO_OWNER
-            await connection.execute(_standing(dialect), given)
+            await connection.execute(_enqueue(dialect), given)
             return Attempt(await _claim(connection, given), is_first)
 
         try:
@@ -306,7 +306,7 @@ def _leaving(dialect: str) -> sa.Executable:
 
 
 @cache
-def _standing(dialect: str) -> sa.Executable:
+def _enqueue(dialect: str) -> sa.Executable:
     place = {"id": _TICKET, "owner": _MINE, "thread": _THREAD, "ts": _TS, "state": _WAITING}
     insert = INSERT[dialect](tickets).values(place)
     return insert.on_conflict_do_update(

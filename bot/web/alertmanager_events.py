@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import structlog
 from pydantic import BeforeValidator, Field, JsonValue
 
-from adapters.told import IngestedEvent
+from adapters.ingested_event import IngestedEvent
 from bot.alerts.alertmanager import ALERTMANAGER, ALERTS, AlertmanagerAlert
 from bot.domain.alerts import ProductOf
 from tools.outside_json import OutsideModel, as_text, readable

@@ -25,7 +25,7 @@ from pydantic import (
     model_validator,
 )
 
-from adapters.told import IngestedEvent
+from adapters.ingested_event import IngestedEvent
 from bot.ports.failures import StorageUnavailable
 from bot.ports.ingested_events import EventStore
 from tools.capabilities import Clock

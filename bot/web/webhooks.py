@@ -13,7 +13,7 @@ from aiohttp import web
 from pydantic import TypeAdapter, ValidationError
 
 from adapters.deploys.signature import is_signed
-from adapters.told import IngestedEvent
+from adapters.ingested_event import IngestedEvent
 from bot.domain.alerts import ProductOf
 from bot.ports.failures import StorageUnavailable
 from bot.ports.ingested_events import EventStore

@@ -20,7 +20,7 @@ from bot.chat.loop import Emit, Loop
 from bot.chat.round_record import RoundRecord
 from bot.chat.rounds import Rounds
 from bot.chat.stopping import Signal
-from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
+from bot.chat.tool_calls import Toolbox, TurnTools, record_calls
 from bot.engine.journal import TurnJournal
 from bot.privacy.redactor import TextRedactor
 from bot.store import schema
@@ -74,7 +74,7 @@ class Ours:
     """What turns need, shared by all of them."""
 
     rounds: Rounds
-    desk: ToolDesk
+    tools: TurnTools
     steps: TurnSteps
     specs: tuple[ToolSpec, ...]
 
@@ -98,7 +98,7 @@ class Ours:
             spent: Spent,
         ) -> ToolOutcome:
             asking = replace(context, untrusted_read=untrusted_read, spent=spent)
-            return await self.desk.run(call, asking, on_event, stop)
+            return await self.tools.run(call, asking, on_event, stop)
 
         request = CompleteRequest(SYSTEM, (Message(Role.USER, question(number)),), self.specs)
         loop = Loop(ask, execute, TurnJournal(context.turn_id, "", self.steps), max_tool_rounds=8)
@@ -122,12 +122,12 @@ async def ours(wire: str, url: str, folder: Path) -> AsyncIterator[Ours]:
         catalog, policy, capabilities,
         TextRedactor(["sk-a-configured-secret"], KEY), clock, hooks=RunnerHooks(on_record=audit),
     )  # fmt: skip
-    desk = ToolDesk(lambda _call: Toolbox(catalog, runner), clock)
+    tools = TurnTools(lambda _call: Toolbox(catalog, runner), clock)
     specs = tuple(
-        ToolSpec(d.name, d.description, dict(d.input_schema)) for d in desk.visible(call_context())
+        ToolSpec(d.name, d.description, dict(d.input_schema)) for d in tools.visible(call_context())
     )
     try:
-        yield Ours(Rounds([provider]), desk, AuditRowsOnly(database), specs)
+        yield Ours(Rounds([provider]), tools, AuditRowsOnly(database), specs)
     finally:
         await provider.aclose()
         await database.close()

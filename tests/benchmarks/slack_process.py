@@ -23,7 +23,7 @@ from bot.demo.workspace.state import ApiCall, Clocks, Setup, Workspace
 from tests.benchmarks.child import serve
 from tests.benchmarks.transcript import answer, is_whole, marker_of, question
 from tests.signed_http import SignedHttp, signed_http
-from tests.slack_door import RateLimits, SlackDoor
+from tests.slack_request_gate import RateLimits, SlackRequestGate
 
 # A person may ask twenty times a minute, a channel may be posted to once a second.
 PEOPLE = 400
@@ -94,7 +94,7 @@ class People:
     """They ask in threads of their own, or in one that has a name, and wait for the whole answer."""
 
     workspace: Workspace
-    door: SlackDoor
+    request_gate: SlackRequestGate
     seen: Seen
     acks: list[float] = field(default_factory=list)
     floor_acks: list[float] = field(default_factory=list)
@@ -119,7 +119,7 @@ class People:
         self.acks.clear()
         self.floor_acks.clear()
         self.late = 0
-        self.door.counters.limited.clear()
+        self.request_gate.counters.limited.clear()
         self.seen.__init__()  # type: ignore[misc]
         began = time.monotonic()
         numbers = islice(self.numbers, turns)
@@ -140,8 +140,8 @@ class People:
             "floor_acks_s": self.floor_acks,
             "unacknowledged": len(self.workspace.outbox.undelivered),
             "late": self.late,
-            "limited": sum(self.door.counters.limited.values()),
-            "limited_by": {str(key): n for key, n in self.door.counters.limited.items()},
+            "limited": sum(self.request_gate.counters.limited.values()),
+            "limited_by": {str(key): n for key, n in self.request_gate.counters.limited.items()},
             "calls": self.seen.calls,
         }
 
@@ -164,11 +164,11 @@ class People:
 async def _main(limits: str, speed: int) -> None:
     app = AppIdentity()
     clocks = Clocks(monotonic=lambda: time.monotonic() * speed)
-    door = SlackDoor(RateLimits() if limits == "real" else None, clocks.monotonic)
-    workspace = Workspace(Setup(app=app, door=door, clocks=clocks), _roster(app))
+    request_gate = SlackRequestGate(RateLimits() if limits == "real" else None, clocks.monotonic)
+    workspace = Workspace(Setup(app=app, request_gate=request_gate, clocks=clocks), _roster(app))
     seen = Seen()
     workspace.calls = seen  # type: ignore[assignment]
-    people = People(workspace, door, seen)
+    people = People(workspace, request_gate, seen)
     floors = AsyncExitStack()  # closed before each next bot, and at the end
 
     async def answer_to(request: dict[str, Any]) -> Any:

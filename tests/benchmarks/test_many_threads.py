@@ -29,7 +29,7 @@ from bot.slack.views.surface import SlackSurface
 from tests.benchmarks.figures import quantile, show
 from tests.fixtures_slack import faster, running_beside
 from tests.golden.slack_views import EVIDENCE, OUTCOMES, finished
-from tests.slack_door import RateLimits, SlackDoor
+from tests.slack_request_gate import RateLimits, SlackRequestGate
 from tools.redactor import Redacted
 
 pytestmark = pytest.mark.benchmark
@@ -47,7 +47,7 @@ class Run:
 
     workspace: Workspace
     surface: SlackSurface
-    door: SlackDoor
+    request_gate: SlackRequestGate
     asked: dict[str, float] = field(default_factory=dict)
     seen: dict[str, float] = field(default_factory=dict)
     ended: dict[str, float] = field(default_factory=dict)
@@ -86,8 +86,8 @@ class Run:
 @asynccontextmanager
 async def running(setting: StreamSetting) -> AsyncIterator[Run]:
     clocks = Clocks(monotonic=lambda: time.monotonic() * SPEED)
-    door = SlackDoor(RateLimits(), clocks.monotonic)
-    workspace = Workspace(Setup(clocks=clocks, door=door))
+    request_gate = SlackRequestGate(RateLimits(), clocks.monotonic)
+    workspace = Workspace(Setup(clocks=clocks, request_gate=request_gate))
     async with (
         serving(workspace) as origin,
         aiohttp.ClientSession() as session,
@@ -98,7 +98,7 @@ async def running(setting: StreamSetting) -> AsyncIterator[Run]:
         outbox = Outbox(api, scheduler, workspace.app.bot_user_id)
         streams = Streams(api, scheduler, setting)
         surface = SlackSurface(outbox, streams=streams, take_first_look=lambda _ask: True)
-        run = Run(workspace, surface, door)
+        run = Run(workspace, surface, request_gate)
         watching = asyncio.create_task(run.watch())
         yield run
         watching.cancel()
@@ -113,7 +113,7 @@ async def test_a_busy_workspace_is_never_over_its_limits(
         async with asyncio.timeout(100), asyncio.TaskGroup() as answers:
             for number in range(threads):
                 answers.create_task(run.answer(number))
-        counters = run.door.counters
+        counters = run.request_gate.counters
         first, last = run.waits(run.seen), run.waits(run.ended)
         show(
             f"{threads} threads at once, stream = {setting}, each answer written in 10 s",

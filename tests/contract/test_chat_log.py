@@ -63,9 +63,9 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         def redact(_session: ChatSession, text: str) -> str:
             return REDACTOR.redact(text)
 
-        def surface(bells: ChatNotifier | None = None) -> ChatLogSurface:
-            ring = (bells or ChatNotifier()).ring
-            return ChatLogSurface(ChatServices(chats, redact, lambda _channel: (), ring), 0.0)
+        def surface(notifier: ChatNotifier | None = None) -> ChatLogSurface:
+            notify = (notifier or ChatNotifier()).notify
+            return ChatLogSurface(ChatServices(chats, redact, lambda _channel: (), notify), 0.0)
 
         yield World(database, chats, surface, await chats.open("incident-checkout", ALICE, "alice"))
         await database.close()
@@ -265,10 +265,10 @@ async def test_an_end_that_cannot_be_stored_is_kept_for_later(
 
 
 async def test_answers_grow_while_the_surface_runs(world: World) -> None:
-    ask, bells = await world.ask(), ChatNotifier()
-    surface = world.surface(bells)
+    ask, notifier = await world.ask(), ChatNotifier()
+    surface = world.surface(notifier)
     async with surface.running(), asyncio.timeout(5):
-        with bells.heard(world.session.id) as more:
+        with notifier.subscribe(world.session.id) as more:
             stream = surface.stream(ask, ask.ts)
             stream.feed(TextDelta("The deploy of checkout. "))
             await more.wait()

@@ -19,7 +19,7 @@ from bot.slack.views.surface import SlackSurface
 from tests.fakes.recording_chat import RecordingChat
 from tests.fakes.slack_web import FakeSlackWeb
 from tests.fixtures_slack import ASK, QUICK, running_beside
-from tests.golden.slack_views import AT, finished, proposal, standing_still
+from tests.golden.slack_views import AT, finished, fixed_now, proposal
 
 
 @dataclass
@@ -39,7 +39,7 @@ async def slack() -> AsyncIterator[Platform]:
 
         def made() -> SlackSurface:
             outbox = Outbox(web, scheduler, bot_user_id="UBOT")
-            return SlackSurface(outbox, now=standing_still, patience=Patience(backoff_s=0.001))
+            return SlackSurface(outbox, now=fixed_now, patience=Patience(backoff_s=0.001))
 
         def whispered() -> list[str]:
             told = [args for method, args in web.calls if method == "chat.postEphemeral"]

@@ -19,9 +19,9 @@ from adapters.deploys.github import DeploymentStatus, GitHubDeploys
 from adapters.deploys.gitlab import DeploymentHook, GitLabDeploys
 from adapters.errors import AdapterError, RateLimited
 from adapters.http.client import http_client
+from adapters.ingested_event import IngestedEvent
 from adapters.kubernetes.api import KubernetesApi
 from adapters.kubernetes.config import Access
-from adapters.told import IngestedEvent
 from bot.store.database import Database
 from bot.store.ingested_events import StoredDeploys, StoredEvents
 from bot.upkeep.deploy_feeds import FeedSweep

@@ -53,9 +53,9 @@ class Grafana:
 
 @pytest.fixture
 async def grafana() -> AsyncIterator[tuple[Grafana, str]]:
-    standing = Grafana()
-    async with serving(standing.handle) as url:
-        yield standing, url
+    grafana_server = Grafana()
+    async with serving(grafana_server.handle) as url:
+        yield grafana_server, url
 
 
 def table(kind: str, name: str, url: str, key: str) -> str:
@@ -76,18 +76,18 @@ async def metrics_through(url: str, key: str, stack: AsyncExitStack) -> Metrics:
 async def test_every_request_uses_the_data_sources_path_and_token(
     grafana: tuple[Grafana, str], key: str, lookups: int
 ) -> None:
-    standing, url = grafana
+    grafana_server, url = grafana
     async with AsyncExitStack() as stack:
         metrics = await metrics_through(f"{url}/grafana", key, stack)
         await metrics.promql("up", HOUR, None, instant=True)
         await metrics.promql("up", HOUR, None, instant=True)
     proxied = ("/grafana/api/datasources/proxy/uid/kLtEtcRGk/api/v1/query", "Bearer glsa_one")
     looked_up = ("/grafana/api/datasources/name/test_datasource", "Bearer glsa_one")
-    assert standing.asked == [looked_up] * lookups + [proxied] * 2
+    assert grafana_server.asked == [looked_up] * lookups + [proxied] * 2
 
 
 async def test_logs_and_traces_use_the_data_sources_path(grafana: tuple[Grafana, str]) -> None:
-    standing, url = grafana
+    grafana_server, url = grafana
     async with AsyncExitStack() as stack:
         text = table("loki", "logs", url, 'data_source_uid = "l"')
         text += table("tempo", "traces", url, 'data_source_uid = "t"')
@@ -98,7 +98,7 @@ async def test_logs_and_traces_use_the_data_sources_path(grafana: tuple[Grafana,
         assert traces is not None
         await logs.discover(["checkout"], HOUR)
         await traces.get("f" * 32)
-    assert {path.partition("/uid/")[2][:2] for path, _token in standing.asked} == {"l/", "t/"}
+    assert {path.partition("/uid/")[2][:2] for path, _token in grafana_server.asked} == {"l/", "t/"}
 
 
 @pytest.mark.parametrize(
@@ -107,17 +107,17 @@ async def test_logs_and_traces_use_the_data_sources_path(grafana: tuple[Grafana,
 async def test_an_invalid_uid_is_never_requested(
     grafana: tuple[Grafana, str], known: object
 ) -> None:
-    standing, url = grafana
-    standing.known = known
+    grafana_server, url = grafana
+    grafana_server.known = known
     async with AsyncExitStack() as stack:
         metrics = await metrics_through(url, 'data_source = "test_datasource"', stack)
         with pytest.raises(UpstreamFailed, match="Grafana"):
             await metrics.promql("up", HOUR, None, instant=True)
-    assert len(standing.asked) == 1
+    assert len(grafana_server.asked) == 1
 
 
 async def test_unknown_data_source_is_reported(grafana: tuple[Grafana, str]) -> None:
-    _standing, url = grafana
+    _, url = grafana
     async with AsyncExitStack() as stack:
         metrics = await metrics_through(url, 'data_source = "a/../b"', stack)
         with pytest.raises(UpstreamFailed, match=r"no data source called 'a/\.\./b'"):

@@ -12,9 +12,9 @@ import pytest
 from pydantic import JsonValue
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from adapters.ingested_event import IngestedEvent
 from adapters.llm.messages import Message, Role, ToolCall, ToolResult
 from adapters.recorded.simulator.history import RecordedHistory
-from adapters.told import IngestedEvent
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
 from bot.domain.turn_events import Evidence

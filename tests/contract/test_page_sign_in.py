@@ -91,7 +91,7 @@ class Provider:
 
 @dataclass
 class Page:
-    """The page of a bot, in a browser, and what its door says of tokens."""
+    """The page of a bot, in a browser, and what its authenticator answers to tokens."""
 
     browser: Browser
     provider: Provider

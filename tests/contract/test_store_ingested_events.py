@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.told import IngestedEvent
+from adapters.ingested_event import IngestedEvent
 from bot.store.database import Database
 from bot.store.incidents import StoredIncidents
 from bot.store.ingested_events import StoredDeploys, StoredEvents, kind_of

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from adapters.told import IngestedEvent
+from adapters.ingested_event import IngestedEvent
 from bot.ports.failures import StorageUnavailable
 from bot.store.database import Database
 from bot.store.ingested_events import StoredEvents

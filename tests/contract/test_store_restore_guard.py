@@ -161,11 +161,11 @@ async def test_a_database_cloned_from_a_template_is_in_doubt(postgres_url: str) 
     await server.execute(f"CREATE DATABASE {name}_clone TEMPLATE {name}")
     clone = await Database.open(server.url(f"{name}_clone"))
 
-    standing = await RestoreGuard(clone, None).judge()
+    copy_state = await RestoreGuard(clone, None).judge()
     await clone.close()
     await server.execute(f"DROP DATABASE {name}_clone")
 
-    assert standing is CopyState.DOUBTFUL
+    assert copy_state is CopyState.DOUBTFUL
 
 
 async def test_an_older_file_in_the_databases_place_is_a_copy(sqlite_url: str) -> None:
@@ -209,14 +209,14 @@ async def test_an_unreadable_mark_leaves_doubt(
     await RestoreGuard(database, mark).settle()
     mark.path.write_bytes(kept)
 
-    standing = await RestoreGuard(database, mark).judge()
+    copy_state = await RestoreGuard(database, mark).judge()
 
-    assert standing is not CopyState.ITSELF
+    assert copy_state is not CopyState.ITSELF
     await database.close()
 
 
 @pytest.mark.parametrize(
-    ("mark", "standing"),
+    ("mark", "copy_state"),
     [
         ("{seq} {mac} {inode}", CopyState.ITSELF),
         ("{seq} {mac}", CopyState.ITSELF),  # of an earlier release
@@ -228,7 +228,7 @@ async def test_an_unreadable_mark_leaves_doubt(
     ],
 )
 async def test_a_mark_of_another_file_is_in_doubt_and_one_of_a_lost_row_a_copy(
-    sqlite_url: str, mark: str, standing: CopyState
+    sqlite_url: str, mark: str, copy_state: CopyState
 ) -> None:
     path = Path(sqlite_url.partition(":///")[2])
     database = await Database.open(sqlite_url)
@@ -240,7 +240,7 @@ async def test_a_mark_of_another_file_is_in_doubt_and_one_of_a_lost_row_a_copy(
 
     await asyncio.to_thread(seen.write_text, mark.format(seq=seq, mac=mac, inode=inode))
 
-    assert await guard.judge() is standing
+    assert await guard.judge() is copy_state
     await database.close()
 
 
@@ -258,10 +258,10 @@ async def test_a_copied_folder_is_in_doubt_and_a_renamed_one_is_itself(
     await asyncio.to_thread(shutil.copytree, home, elsewhere)
     home.rename(renamed)
 
-    for folder, standing in ((elsewhere, CopyState.DOUBTFUL), (renamed, CopyState.ITSELF)):
+    for folder, copy_state in ((elsewhere, CopyState.DOUBTFUL), (renamed, CopyState.ITSELF)):
         opened = await Database.open(f"sqlite:///{folder / path.name}")
         guard = RestoreGuard(opened, mark_of(folder / path.name))
-        assert await guard.judge() is standing
+        assert await guard.judge() is copy_state
         await guard.settle()  # as its operator says
         assert await guard.judge() is CopyState.ITSELF
         await opened.close()

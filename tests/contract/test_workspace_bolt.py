@@ -14,7 +14,7 @@ from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.demo.workspace.state import Setup, Workspace
 from tests.fixtures_workspace import bolt, connected, served, web_client
 from tests.signed_http import signed_http
-from tests.slack_door import RateLimits, SlackDoor
+from tests.slack_request_gate import RateLimits, SlackRequestGate
 
 BUTTONS = [
     {"type": "section", "text": {"type": "mrkdwn", "text": "Roll back?"}},
@@ -166,8 +166,11 @@ async def test_an_app_token_posts_nothing() -> None:
 
 
 async def test_more_edits_than_allowed_get_429_with_retry_after() -> None:
-    door = SlackDoor(RateLimits(per_minute={"chat.update": 2}))
-    async with served(Setup(door=door)) as workspace, web_client(workspace) as client:
+    request_gate = SlackRequestGate(RateLimits(per_minute={"chat.update": 2}))
+    async with (
+        served(Setup(request_gate=request_gate)) as workspace,
+        web_client(workspace) as client,
+    ):
         posted = await client.chat_postMessage(channel=CHECKOUT, text="0")
         await client.chat_update(channel=CHECKOUT, ts=posted["ts"], text="1")
         await client.chat_update(channel=CHECKOUT, ts=posted["ts"], text="2")
@@ -177,8 +180,8 @@ async def test_more_edits_than_allowed_get_429_with_retry_after() -> None:
         assert refused.value.response.status_code == 429
         assert refused.value.response["error"] == "ratelimited"
         assert 1 <= int(refused.value.response.headers["Retry-After"]) <= 60
-        assert door.counters.requests["chat.update"] == 3
-        assert door.counters.limited["chat.update"] == 1
+        assert request_gate.counters.requests["chat.update"] == 3
+        assert request_gate.counters.limited["chat.update"] == 1
 
 
 async def test_an_unacknowledged_event_is_delivered_again() -> None:

@@ -12,7 +12,7 @@ from bot.demo.workspace.seeds import CHECKOUT, DIRECT, MEMBER, RESPONDER, STRANG
 from bot.demo.workspace.state import Clocks, Setup, Workspace
 from bot.demo.workspace.streams import LIFETIME_S
 from tests.fixtures_workspace import served, web_client
-from tests.slack_door import SlackDoor
+from tests.slack_request_gate import SlackRequestGate
 
 
 @dataclass
@@ -185,7 +185,7 @@ async def test_a_normal_message_cannot_be_appended_to(slack: Slack) -> None:
 
 
 async def test_a_workspace_without_a_method_refuses_it() -> None:
-    setup = Setup(door=SlackDoor(refused={"chat.startStream": "unknown_method"}))
+    setup = Setup(request_gate=SlackRequestGate(refused={"chat.startStream": "unknown_method"}))
     async with served(setup) as workspace, web_client(workspace) as client:
         with pytest.raises(SlackApiError) as refused:
             await client.chat_startStream(channel=CHECKOUT, thread_ts="1.000001")

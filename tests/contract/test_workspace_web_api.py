@@ -24,7 +24,7 @@ from bot.demo.workspace.seeds import (
 )
 from bot.demo.workspace.state import Setup, Workspace
 from tests.fixtures_workspace import served, web_client
-from tests.slack_door import SlackDoor
+from tests.slack_request_gate import SlackRequestGate
 
 SECTION = {"type": "section", "text": {"type": "mrkdwn", "text": "x"}}
 
@@ -285,7 +285,7 @@ async def test_a_chart_is_posted_where_the_workspace_supports_it(client: AsyncWe
 
 
 async def test_a_workspace_without_charts_names_the_unknown_block() -> None:
-    setup = Setup(door=SlackDoor(unknown_blocks={"data_visualization"}))
+    setup = Setup(request_gate=SlackRequestGate(unknown_blocks={"data_visualization"}))
     async with served(setup) as workspace, web_client(workspace) as client:
         with pytest.raises(SlackApiError) as refused:
             await client.api_call(

@@ -11,8 +11,8 @@ from datetime import UTC, date, datetime, timedelta
 
 from pydantic import JsonValue
 
+from adapters.ingested_event import IngestedEvent
 from adapters.llm.messages import Message, Role
-from adapters.told import IngestedEvent
 from bot.domain.audit import AuditEntry, AuditEvent, AuditKind
 from bot.domain.budget import BudgetLimits, Refusal
 from bot.domain.ids import MessageTs, Place, ProposalId, SessionId, TurnId, UserId, session_at

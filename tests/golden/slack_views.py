@@ -39,7 +39,7 @@ TURN = TurnId("turn:T1:C1:1763700000.000100")
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
-async def standing_still() -> datetime:
+async def fixed_now() -> datetime:
     """A clock that says `AT`."""
     return AT
 

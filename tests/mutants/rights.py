@@ -4,7 +4,7 @@ from tests.mutants.mutant import Mutant
 
 _LOOKING_UP = "tests/unit/bot/slack/listeners/test_looking_up.py::"
 _NAMES = "tests/unit/bot/slack/api/test_channel_names.py::"
-_STANDING = "tests/unit/bot/chat/test_turn_permissions.py::"
+_PERMISSIONS = "tests/unit/bot/chat/test_turn_permissions.py::"
 _PRODUCTS = "tests/unit/tools/test_products.py::"
 _ROLES = "tests/unit/bot/slack/roles/test_directory.py::"
 _AUTHORITY = "tests/unit/bot/chat/test_authority.py::"
@@ -15,7 +15,7 @@ RIGHTS_MUTANTS = (
         "bot/domain/channel.py",
         "        return narrowest(rules)\n",
         '        channel_name = "unknown"\n',
-        (f"{_STANDING}test_an_unnamed_channel_uses_the_common_tools_and_is_reported",),
+        (f"{_PERMISSIONS}test_an_unnamed_channel_uses_the_common_tools_and_is_reported",),
     ),
     Mutant(
         "rights: the star is direct messages too",

@@ -9,7 +9,7 @@ from playwright.async_api import Browser, Locator, Page, expect
 
 from bot.demo.running import demo_running
 from bot.demo.workspace.seeds import ARCHIVED, BOTLESS, CHECKOUT, PAYMENTS, QUIET
-from tests.fixtures_page import DESK, browser
+from tests.fixtures_page import DESKTOP, browser
 from tests.zones import zones_in
 
 __all__ = ["browser"]
@@ -28,7 +28,7 @@ async def origin(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def page(browser: Browser, origin: str) -> AsyncIterator[Page]:
-    context = await browser.new_context(viewport={"width": DESK[0], "height": DESK[1]})
+    context = await browser.new_context(viewport={"width": DESKTOP[0], "height": DESKTOP[1]})
     page = await context.new_page()
     await _open(page, f"{origin}/?channel={CHECKOUT}")
     yield page

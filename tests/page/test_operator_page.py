@@ -17,7 +17,7 @@ from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_api import caller, token_for
 from tests.fixtures_page import PHONE, Visit, Visitor, browser, visit
 from tests.fixtures_service import shared_stage
-from tests.slack_door import SlackDoor
+from tests.slack_request_gate import SlackRequestGate
 from tests.stage import Stage, question_of, results
 
 __all__ = ["browser", "shared_stage", "visit"]
@@ -103,8 +103,8 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
     return Round(text=("The p99 rose ", "[E1] [E2]. "), hold=HELD, hold_at=2)
 
 
-class Down(SlackDoor):
-    """Slack's front door, shut."""
+class Down(SlackRequestGate):
+    """Slack's front request_gate, shut."""
 
     def take(self, method: str, tier: int | None, channel: str) -> None:
         raise SlackRefused("service_unavailable")
@@ -180,7 +180,7 @@ async def test_a_card_is_confirmed_by_keyboard_alone_and_runs_once(
     stage: Stage, visit: Visit, http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await _proposed(stage, http, "v1.0.1")
-    monkeypatch.setattr(stage.workspace, "door", Down())
+    monkeypatch.setattr(stage.workspace, "request_gate", Down())
     async with visit() as visitor:
         page = visitor.page
         await visitor.sign_in(await token_for(stage, "mira", "responder"))

@@ -23,7 +23,7 @@ from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_api import Api, Told, caller, token_for
 from tests.fixtures_service import INGEST_TOKEN, shared_stage
 from tests.held_connection import writing
-from tests.slack_door import SlackDoor
+from tests.slack_request_gate import SlackRequestGate
 from tests.stage import CONFIRM, Stage, question_of, results, turn_of
 
 __all__ = ["shared_stage"]
@@ -352,8 +352,8 @@ async def test_a_slack_user_keeps_their_identity_over_http(
     assert told["proposal"]["decided_by"] == RESPONDER
 
 
-class Away(SlackDoor):
-    """Slack's front door on a bad day."""
+class Away(SlackRequestGate):
+    """Slack's front request_gate on a bad day."""
 
     def take(self, method: str, tier: int | None, channel: str) -> None:
         raise SlackRefused("internal_error")
@@ -370,15 +370,15 @@ async def test_a_slack_card_is_decided_with_a_cached_name_during_a_slack_outage(
             "SELECT id FROM proposals WHERE card_ts = ?", (await stage.card(asked)).ts
         )
         paths.append(f"/api/v1/proposals/{row[0]}")
-    door = stage.workspace.door
-    stage.workspace.door = Away()
+    request_gate = stage.workspace.request_gate
+    stage.workspace.request_gate = Away()
     try:
         await stage.change("UPDATE channel_names SET read_at = read_at - 30000000")
         within, _ = await alice.call("POST", f"{paths[0]}/confirm", {})
         await stage.change("UPDATE channel_names SET read_at = read_at - 31000000")
         later, told = await alice.call("POST", f"{paths[1]}/confirm", {})
     finally:
-        stage.workspace.door = door
+        stage.workspace.request_gate = request_gate
     again, won = await alice.call("POST", f"{paths[1]}/reject", {"reason": "Slack is back"})
 
     assert (within, later, told["error"]["code"]) == (200, 503, "channel")

@@ -269,10 +269,10 @@ async def test_an_erased_conversation_stores_no_new_message(
     stores = shared_stage.service.base.stores
     found = await stores.chats.get(await alice.open())
     assert found is not None
-    desk = ChatServices(
+    services = ChatServices(
         stores.chats, lambda _in, text: text, lambda _channel: (), lambda _session: None
     )
-    surface = ChatLogSurface(desk)
+    surface = ChatLogSurface(services)
     await surface.say(found.place, "Rolled back.", "first")
     async with writing(stores.database) as connection:
         events = chat_events.delete().where(chat_events.c.session_id == found.id)

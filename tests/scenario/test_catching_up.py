@@ -14,7 +14,7 @@ from bot.slack.api.web_api import RateLimited
 from bot.slack.views.threads import LIMITED
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import API_KEY, Start, stage
-from tests.slack_door import RateLimits, SlackDoor
+from tests.slack_request_gate import RateLimits, SlackRequestGate
 from tests.stage import REJECT, Stage, results
 
 __all__ = ["stage"]
@@ -174,13 +174,13 @@ async def test_a_stop_ends_a_digest_while_it_reads(stage: Start) -> None:
 async def test_a_digest_under_a_slack_read_limit_states_its_coverage_and_asks_once(
     stage: Start,
 ) -> None:
-    door = SlackDoor(RateLimits.outside_marketplace())
-    async with stage(script, MENTION, setup=Setup(door=door)) as running:
+    request_gate = SlackRequestGate(RateLimits.outside_marketplace())
+    async with stage(script, MENTION, setup=Setup(request_gate=request_gate)) as running:
         root = await running.workspace.say(MEMBER, CHECKOUT, "line 0")
         for n in range(1, 30):
             await running.workspace.say(MEMBER, CHECKOUT, f"line {n}", root)
         digest = await digest_of(running, "@kortex catch me up", root)
-        counters = door.counters
+        counters = request_gate.counters
 
         assert f"Not all: {LIMITED}." in digest
         assert "“line 14”" in digest

@@ -18,7 +18,7 @@ from bot.slack.views.charts import described
 from tests.charted_results import BEGIN, COMPARE, answered, compared, result
 from tests.fixtures_workspace import served, web_client
 from tests.scenario.test_native_streams import Slack, slack_with
-from tests.slack_door import SlackDoor
+from tests.slack_request_gate import SlackRequestGate
 
 CHART = "data_visualization"
 FINAL = answered(result(COMPARE, compared()), says="p99 rose to 1.8 s [E1].")
@@ -116,7 +116,7 @@ async def test_a_failed_chart_does_not_affect_the_answer() -> None:
 async def test_an_app_without_upload_permission_stops_trying() -> None:
     async with picturing("edit") as slack:
         refused = {"files.getUploadURLExternal": "missing_scope"}
-        slack.workspace.door = SlackDoor(refused=refused, unknown_blocks={CHART})
+        slack.workspace.request_gate = SlackRequestGate(refused=refused, unknown_blocks={CHART})
         await answer(slack)
         await answer(slack)
 

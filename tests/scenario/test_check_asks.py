@@ -16,7 +16,7 @@ from aiohttp import web
 from cryptography.fernet import Fernet
 
 from bot.cli.check import time_budget
-from bot.cli.check.backends import check_door
+from bot.cli.check.backends import check_port
 from bot.cli.check.parts import PARTS, examine
 from bot.cli.check.time_budget import (
     AFTER_S,
@@ -411,7 +411,7 @@ async def test_the_port_row_distinguishes_free_ours_and_foreign() -> None:
 
     async with serving(other) as theirs, serving(ours) as us:
         told = [
-            await _port_finding(int(each.rpartition(":")[2]), check_door)
+            await _port_finding(int(each.rpartition(":")[2]), check_port)
             for each in (theirs, us, "http://127.0.0.1:0")
         ]
 

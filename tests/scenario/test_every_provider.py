@@ -131,7 +131,7 @@ class Bots:
         base = self._bases[api]
         names = [wire.removesuffix("-responses") for wire in wires]
         base.rounds.ask_in_order([base.providers[name] for name in names])
-        base.rounds._circuits._doors.clear()
+        base.rounds._circuits._by_model.clear()
         self.server._script = answers
         self.server.requests.clear()
         self.server.started.clear()

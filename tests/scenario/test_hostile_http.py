@@ -1,4 +1,4 @@
-"""Hostile requests over a raw socket, at the doors of a running bot: each is refused, none is a bug."""
+"""Hostile requests over a raw socket, sent to a running bot: each is refused, none raises an error."""
 
 import asyncio
 import copy
@@ -110,7 +110,7 @@ ODD: dict[str, JsonValue] = {
 }
 
 
-class Door:
+class HttpSide:
     """The HTTP side of a bot, as it is served."""
 
     def __init__(self) -> None:
@@ -130,29 +130,29 @@ class Door:
 
 
 @pytest.fixture
-async def door(tmp_path: object) -> AsyncIterator[Door]:
+async def server(tmp_path: object) -> AsyncIterator[HttpSide]:
     """Slack's events and events of programs, over fakes."""
     database = await Database.open(f"sqlite+aiosqlite:///{tmp_path}/kortex.db")
-    door = Door()
+    server = HttpSide()
     app = create_web_app(
         database=database,
         slack_events=create_http_handler(bolt(), SECRET),
         ingest=ingest_handler(MemoryEvents(), TOKEN, FixedClock()),
     )
-    async with serving(app, "127.0.0.1", 0) as door.port:
-        yield door
+    async with serving(app, "127.0.0.1", 0) as server.port:
+        yield server
     await database.close()
 
 
-async def test_a_genuine_slack_request_is_accepted(door: Door) -> None:
-    assert await door.status(signed(BODY, JSON)) == 200
+async def test_a_genuine_slack_request_is_accepted(server: HttpSide) -> None:
+    assert await server.status(signed(BODY, JSON)) == 200
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 async def test_a_hostile_request_is_refused(
-    door: Door, name: str, caplog: pytest.LogCaptureFixture
+    server: HttpSide, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    status = await door.status(HOSTILE[name])
+    status = await server.status(HOSTILE[name])
     assert status in (0, *range(400, 500))
     assert "Traceback" not in caplog.text
 
@@ -160,11 +160,11 @@ async def test_a_hostile_request_is_refused(
 @pytest.mark.parametrize("form", [False, True])
 @pytest.mark.parametrize("name", ODD)
 async def test_an_odd_body_with_a_valid_slack_signature_is_refused(
-    door: Door, name: str, form: bool, caplog: pytest.LogCaptureFixture
+    server: HttpSide, name: str, form: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     body = orjson.dumps(ODD[name])
     sent = signed(b"payload=" + quote(body).encode(), FORM) if form else signed(body, JSON)
-    assert await door.status(sent) in (400, 404)
+    assert await server.status(sent) in (400, 404)
     assert "Traceback" not in caplog.text
 
 
@@ -214,8 +214,8 @@ def test_no_signed_body_causes_an_internal_error(payload: Payload) -> None:
     async def answered() -> int:
         app = web.Application()
         app.router.add_post(PATH, create_http_handler(bolt(), SECRET))
-        door = Door()
-        async with serving(app, "127.0.0.1", 0) as door.port:
-            return await door.status(signed(orjson.dumps(payload), JSON))
+        server = HttpSide()
+        async with serving(app, "127.0.0.1", 0) as server.port:
+            return await server.status(signed(orjson.dumps(payload), JSON))
 
     assert asyncio.run(answered()) in range(200, 500)

@@ -13,7 +13,7 @@ from bot.app.worker import Times
 from bot.demo.workspace.errors import SlackRefused
 from tests.fakes.model_server import Recorded, Round
 from tests.fixtures_service import shared_stage
-from tests.slack_door import SlackDoor
+from tests.slack_request_gate import SlackRequestGate
 from tests.stage import Stage, turn_of
 
 __all__ = ["shared_stage"]
@@ -30,8 +30,8 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
     return Round(text=("The pool is exhausted ", "since v2.4.0."), hold=HELD[question], hold_at=2)
 
 
-class Locked(SlackDoor):
-    """Slack's front door; while `code` is set every method of the bot's token is answered by it.
+class Locked(SlackRequestGate):
+    """Slack's front request_gate; while `code` is set every method of the bot's token is answered by it.
 
     `app_code` is the same of the app's own token, by which connections are opened.
     """
@@ -49,11 +49,11 @@ class Locked(SlackDoor):
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def door(shared_stage: Stage) -> AsyncIterator[Locked]:
-    door = Locked()
-    shared_stage.workspace.door = door
-    yield door
-    door.code = door.app_code = ""
+async def request_gate(shared_stage: Stage) -> AsyncIterator[Locked]:
+    request_gate = Locked()
+    shared_stage.workspace.request_gate = request_gate
+    yield request_gate
+    request_gate.code = request_gate.app_code = ""
 
 
 async def ready(stage: Stage) -> tuple[int, bool]:
@@ -83,21 +83,21 @@ async def until_ready(stage: Stage, status: int) -> tuple[int, bool]:
 
 @pytest.mark.parametrize("code", ["invalid_auth", "token_revoked", "account_inactive"])
 async def test_answers_and_questions_of_a_lock_out_are_complete_afterwards(
-    shared_stage: Stage, door: Locked, code: str
+    shared_stage: Stage, request_gate: Locked, code: str
 ) -> None:
     stage = shared_stage
     running = await stage.ask(f"@kortex {code}", stage.newcomer())
     await stage.live(running, "The pool is")
     assert await ready(stage) == (200, True)
 
-    door.code = code
+    request_gate.code = code
     HELD[code].set()
     assert await until_ready(stage, 503) == (503, False)
     meanwhile = await stage.ask(f"@kortex during {code}", stage.newcomer())
     HELD[f"during {code}"].set()
     await held_back(stage, 2)
 
-    door.code = ""
+    request_gate.code = ""
     assert WHOLE in await stage.answer(running)
     assert WHOLE in await stage.answer(meanwhile)
     assert (len(stage.parts(running)), len(stage.parts(meanwhile))) == (1, 1)
@@ -116,11 +116,11 @@ async def held_back(stage: Stage, count: int) -> None:
 
 
 async def test_a_slack_outage_keeps_the_page_and_the_api_open(
-    shared_stage: Stage, door: Locked
+    shared_stage: Stage, request_gate: Locked
 ) -> None:
-    door.app_code = "internal_error"
+    request_gate.app_code = "internal_error"
     await shared_stage.workspace.sockets.drop()
     assert await until_slack_is(shared_stage, "retrying") == (200, True)
 
-    door.app_code = "invalid_auth"
+    request_gate.app_code = "invalid_auth"
     assert await until_slack_is(shared_stage, "invalid_auth") == (503, False)

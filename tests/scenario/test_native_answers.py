@@ -9,7 +9,7 @@ from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.demo.workspace.state import Setup
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import Start, stage
-from tests.slack_door import SlackDoor
+from tests.slack_request_gate import SlackRequestGate
 from tests.stage import Asked, Stage, question_of, results, rounds
 
 __all__ = ["stage"]
@@ -97,6 +97,6 @@ async def test_a_thread_waits_while_its_proposal_waits(stage: Start) -> None:
 async def test_a_workspace_without_sessions_answers_normally(
     stage: Start, refused: dict[str, str]
 ) -> None:
-    setup = Setup(door=SlackDoor(refused=refused))
+    setup = Setup(request_gate=SlackRequestGate(refused=refused))
     async with stage(rounds(Round(text=(TEXT,))), NATIVE, setup=setup) as running:
         assert TEXT.strip() in await running.answered("@kortex why?")

@@ -45,7 +45,7 @@ from tests.golden.slack_views import (
     started,
     view,
 )
-from tests.slack_door import SlackDoor
+from tests.slack_request_gate import SlackRequestGate
 from tools.redactor import Redacted
 
 TEXT = (
@@ -147,8 +147,8 @@ async def slack_with(
     rates: Rates = QUICK,
 ) -> AsyncIterator[Slack]:
     clock = [1000.0]
-    door = SlackDoor(refused=refused, unknown_blocks=unknown_blocks)
-    setup = Setup(clocks=Clocks(monotonic=lambda: clock[0]), door=door)
+    request_gate = SlackRequestGate(refused=refused, unknown_blocks=unknown_blocks)
+    setup = Setup(clocks=Clocks(monotonic=lambda: clock[0]), request_gate=request_gate)
     workspace = Workspace(setup)
     async with (
         serving(workspace) as origin,
@@ -293,7 +293,7 @@ async def test_a_stream_refused_midway_loses_and_repeats_no_word(method: str, co
         ask, stream = await slack.begun()
         feed(stream, WORDS[:12])
         await slack.shows(ask, "Checkout fails")
-        slack.workspace.door = SlackDoor(refused={method: code})
+        slack.workspace.request_gate = SlackRequestGate(refused={method: code})
         slack.clock[0] += 300  # Slack has ended it, and so takes edits
         feed(stream, WORDS[12:])
         await stream.finish(FINAL)
@@ -307,7 +307,9 @@ async def test_last_words_that_slack_refuses_to_append_are_edited_in() -> None:
         feed(stream, WORDS[:12])
         await slack.shows(ask, "Checkout fails")
         await slack.scheduler.stop_permit()  # so that the end has to wait, and words go before it
-        slack.workspace.door = SlackDoor(refused={"chat.appendStream": "fatal_error"})
+        slack.workspace.request_gate = SlackRequestGate(
+            refused={"chat.appendStream": "fatal_error"}
+        )
         await stream.finish(FINAL)
 
         assert slack.texts(ask) == shown(FINAL)

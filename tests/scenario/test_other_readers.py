@@ -10,7 +10,7 @@ from bot.slack.views.modals import REFUSED
 from bot.slack.views.sources import OVERVIEW_ACTION
 from tests.fakes.model_server import Call, Round
 from tests.fixtures_service import Start, stage
-from tests.slack_door import SlackDoor
+from tests.slack_request_gate import SlackRequestGate
 from tests.stage import Stage, rounds
 
 __all__ = ["stage"]
@@ -45,7 +45,9 @@ async def test_refused_shared_channels_ask_no_model(stage: Start) -> None:
 
 
 async def test_a_channel_without_sharing_information_counts_as_shared(stage: Start) -> None:
-    unreadable = Setup(door=SlackDoor(refused={"conversations.info": "internal_error"}))
+    unreadable = Setup(
+        request_gate=SlackRequestGate(refused={"conversations.info": "internal_error"})
+    )
     async with stage(LOOKS, REFUSING, setup=unreadable) as running:
         refused = await running.answered("@kortex how late is it?")
     assert "may be shared with another company, which I could not check" in refused
@@ -80,7 +82,7 @@ async def test_a_guest_cannot_open_a_result_and_a_member_can(
 
 
 async def test_a_person_who_cannot_be_looked_up_cannot_open_a_result(stage: Start) -> None:
-    broken = Setup(door=SlackDoor(refused={"users.info": "internal_error"}))
+    broken = Setup(request_gate=SlackRequestGate(refused={"users.info": "internal_error"}))
     async with stage(LOOKS, setup=broken) as running:
         told = await opened(running, MEMBER)
 

@@ -57,7 +57,7 @@ def _nobody_asked_to_be_left_alone(shared_stage: Stage) -> None:
 
 
 def ask_everyone_again(stage: Stage) -> None:
-    stage.service.base.rounds._circuits._doors.clear()
+    stage.service.base.rounds._circuits._by_model.clear()
 
 
 async def answered(stage: Stage, case: str) -> str:

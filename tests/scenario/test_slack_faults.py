@@ -16,7 +16,7 @@ from bot.demo.workspace.seeds import CHECKOUT
 from bot.demo.workspace.stored_messages import Message
 from tests.fakes.model_server import Recorded, Round
 from tests.fixtures_service import shared_stage
-from tests.slack_door import SlackDoor
+from tests.slack_request_gate import SlackRequestGate
 from tests.stage import Asked, Stage, question_of
 
 __all__ = ["shared_stage"]
@@ -33,8 +33,8 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
     return Round(text=("The pool is exhausted ", "since v2.4.0."), hold=HELD[question], hold_at=2)
 
 
-class Faulty(SlackDoor):
-    """Slack's front door with faults: `faults[method]` are raised in order, one a request."""
+class Faulty(SlackRequestGate):
+    """Slack's front request_gate with faults: `faults[method]` are raised in order, one a request."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,11 +48,11 @@ class Faulty(SlackDoor):
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def slack(shared_stage: Stage) -> AsyncIterator[Faulty]:
-    """The workspace's front door; the channel is as it was afterwards."""
+    """The workspace's front request_gate; the channel is as it was afterwards."""
     before = shared_stage.workspace.roster.channels[CHECKOUT]
-    door = Faulty()
-    shared_stage.workspace.door = door
-    yield door
+    request_gate = Faulty()
+    shared_stage.workspace.request_gate = request_gate
+    yield request_gate
     shared_stage.workspace.roster.channels[CHECKOUT] = before
 
 

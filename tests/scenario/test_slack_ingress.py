@@ -61,8 +61,8 @@ from tests.fixtures_slack import QUICK, running_beside
 from tests.fixtures_workspace import refused
 from tests.golden.slack_views import MANY_EVIDENCE
 from tests.signed_http import signed_http
-from tests.slack_door import SlackDoor
 from tests.slack_ingress import NOW, Ingress, proposal
+from tests.slack_request_gate import SlackRequestGate
 from tools.redactor import Redacted
 
 # Slack's own times, made short.
@@ -416,7 +416,9 @@ async def test_readiness_follows_the_connection(socket_bot: Bot) -> None:
 
 async def test_a_refused_app_token_is_reported_until_slack_accepts_it_again() -> None:
     refused: dict[str, str] = {}
-    workspace = Workspace(Setup(delivery=QUICK_DELIVERY, door=SlackDoor(refused=refused)))
+    workspace = Workspace(
+        Setup(delivery=QUICK_DELIVERY, request_gate=SlackRequestGate(refused=refused))
+    )
     async with serving(workspace), running_bot(workspace, "socket") as bot:
         socket = bot.socket
         assert socket is not None

@@ -36,14 +36,14 @@ from tests.golden.slack_views import (
     OUTCOMES,
     ended,
     finished,
+    fixed_now,
     golden,
     outcome,
     proposal,
-    standing_still,
     started,
     view,
 )
-from tests.slack_door import RateLimits, SlackDoor
+from tests.slack_request_gate import RateLimits, SlackRequestGate
 from tools.redactor import Redacted
 
 SPEED = 10
@@ -56,7 +56,7 @@ class Slack:
     workspace: Workspace
     surface: SlackSurface
     api: WebApi
-    door: SlackDoor
+    request_gate: SlackRequestGate
 
     async def ask(self, channel: str, text: str = "@kortex why?", user: str = MEMBER) -> Ask:
         ts = MessageTs(await self.workspace.say(user, channel, text))
@@ -75,8 +75,8 @@ class Slack:
 async def slack_at(speed: int) -> AsyncIterator[Slack]:
     """A workspace with Slack's real limits and a surface, both on a clock that fast."""
     clocks = Clocks(monotonic=lambda: time.monotonic() * speed)
-    door = SlackDoor(RateLimits(), clocks.monotonic)
-    workspace = Workspace(Setup(clocks=clocks, door=door))
+    request_gate = SlackRequestGate(RateLimits(), clocks.monotonic)
+    workspace = Workspace(Setup(clocks=clocks, request_gate=request_gate))
     async with (
         serving(workspace) as origin,
         aiohttp.ClientSession() as session,
@@ -85,7 +85,7 @@ async def slack_at(speed: int) -> AsyncIterator[Slack]:
         port = int(origin.rsplit(":", 1)[1])
         api = create_api(workspace.bot_token, api_base_url(port), session)
         outbox = Outbox(api, scheduler, workspace.app.bot_user_id)
-        yield Slack(workspace, SlackSurface(outbox, now=standing_still), api, door)
+        yield Slack(workspace, SlackSurface(outbox, now=fixed_now), api, request_gate)
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ async def test_many_answers_at_once_are_complete_and_within_the_rate_limit(
             for ask, kind in zip(asks, kinds, strict=True):
                 turns.create_task(answered(slack, ask, kind))
 
-        assert sum(slack.door.counters.limited.values()) == 0
+        assert sum(slack.request_gate.counters.limited.values()) == 0
         assert [slack.answer(ask) for ask in asks] == [
             [part.text for part in render(view([FINALS[kind]]))] for kind in kinds
         ]
@@ -147,11 +147,11 @@ async def test_a_burst_of_rate_limits_delays_the_final_text_but_does_not_lose_it
 ) -> None:
     ask = await slack.ask(CHECKOUT)
     stream = slack.surface.stream(ask, await slack.surface.open_answer(ask))
-    slack.door._windows["chat.update"].extend([time.monotonic() * SPEED - 54] * 50)
+    slack.request_gate._windows["chat.update"].extend([time.monotonic() * SPEED - 54] * 50)
     await stream.finish(FINALS["long"])
 
     assert slack.answer(ask) == [part.text for part in render(view([FINALS["long"]]))]
-    assert slack.door.counters.limited["chat.update"] >= 1
+    assert slack.request_gate.counters.limited["chat.update"] >= 1
 
 
 async def test_a_direct_message_is_answered_next_to_the_question(slack: Slack) -> None:

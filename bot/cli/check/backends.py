@@ -188,7 +188,7 @@ async def check_issuer(asked: InstallationProbe) -> Sequence[Finding]:
     return [Finding("oidc", usable > 0, f"the issuer answers; {usable} usable keys")]
 
 
-async def check_door(asked: InstallationProbe) -> Sequence[Finding]:
+async def check_port(asked: InstallationProbe) -> Sequence[Finding]:
     """Kortex' own port is free, or a Kortex answers there; and which secrets open which endpoints."""
     http = asked.of.settings.http
     takes = [name for name in type(http).model_fields if _is_set(getattr(http, name))]

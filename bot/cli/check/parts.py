@@ -19,11 +19,11 @@ from bot.cli.check.backends import (
     check_cluster,
     check_collector,
     check_control_plane,
-    check_door,
     check_feeds,
     check_issuer,
     check_patterns,
     check_platform,
+    check_port,
 )
 from bot.cli.check.installation import Installation, InstallationProbe, made
 from bot.cli.check.mending import SLACK, Mending
@@ -172,7 +172,7 @@ PARTS: Final = (
         "slack.token_keys.",
         ask=check_workspaces,
     ),
-    Part("http", "Choose another [http] host or port, or stop what listens there.", ask=check_door),
+    Part("http", "Choose another [http] host or port, or stop what listens there.", ask=check_port),
     Part(
         "roles",
         "Correct the ids in [roles.*]; the app needs usergroups:read and users:read (app-manifest.yml). "

@@ -140,7 +140,7 @@ async def check_alerts(asked: InstallationProbe) -> Sequence[Finding]:
 
 
 async def alert_findings(settings: Settings, identity: SlackIdentity | None) -> list[Finding]:
-    """One finding for the doors and one a rule. Without an identity Slack is not asked."""
+    """One finding for the alert endpoints and one for each rule. Without an identity Slack is not asked."""
     found = [_alert_routes(settings), *_without_tools(settings)]
     if identity is None or not settings.alerts:
         return found

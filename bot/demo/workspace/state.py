@@ -46,7 +46,7 @@ class Clocks:
 
 
 class RequestGate:
-    """Lets every Web API call in. Another door may refuse some, as Slack does."""
+    """Lets every Web API call in. A subclass may refuse some, as Slack does."""
 
     def enter(self, method: str, tier: int | None, sent: JsonObject) -> None:
         """May change what was `sent`. `tier` None is the posting rate. Raises SlackRefused."""
@@ -57,7 +57,7 @@ class Setup:
     """What a workspace is made of."""
 
     app: AppIdentity = field(default_factory=AppIdentity)
-    door: RequestGate = field(default_factory=RequestGate)
+    request_gate: RequestGate = field(default_factory=RequestGate)
     delivery: DeliveryPolicy = field(default_factory=DeliveryPolicy)
     clocks: Clocks = field(default_factory=Clocks)
 
@@ -76,7 +76,7 @@ class Workspace:
         self.streams = Streams(self.setup.clocks.monotonic)
         self.calls: deque[ApiCall] = deque(maxlen=MAX_CALLS_KEPT)
         self.sockets = SocketModeHub(self.app.app_id, self.feed.notify)
-        self.door = self.setup.door
+        self.request_gate = self.setup.request_gate
         self.triggers = Triggers(self.setup.clocks.monotonic)
         self.modals = Modals(self.app)
         self.outbox = EventQueue(self.setup.delivery, self.sockets, self.feed.notify)

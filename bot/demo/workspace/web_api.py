@@ -117,7 +117,7 @@ class SimulatedWebApi:
         if signature is None:
             raise SlackRefused("unknown_method")
         _authorize(workspace.app, token, signature)
-        workspace.door.enter(method, signature.tier, sent)
+        workspace.request_gate.enter(method, signature.tier, sent)
         if is_json and not signature.takes_json:
             sent = {}
         arguments = read_arguments(method, sent)

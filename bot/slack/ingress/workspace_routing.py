@@ -1,4 +1,4 @@
-"""Several workspaces behind one door: each delivery goes to the Bolt app of the workspace it is meant for.
+"""Routes the deliveries of several workspaces: each goes to the Bolt app of its workspace.
 
 They share the signing secret, or the socket, which are the app's and not a workspace's.
 """
@@ -20,7 +20,7 @@ _LOOK_UP_S: Final = 0.5  # of the 3 s in which Slack wants its answer
 
 
 class Dispatches(Protocol):
-    """What Slack's deliveries are handed to: an `AsyncApp`, or several behind one door."""
+    """What Slack's deliveries are handed to: an `AsyncApp`, or the routes to several."""
 
     async def async_dispatch(self, req: AsyncBoltRequest) -> BoltResponse:
         """The response to one delivery, once its listener has returned."""

@@ -43,7 +43,7 @@ class CallerPermissions:
     async def is_admin(self, caller: Caller) -> bool:
         return caller.is_operator or bool(await self.held(caller, self.admin_roles))
 
-    async def need_admin(self, caller: Caller, what: str) -> None:
+    async def require_admin(self, caller: Caller, what: str) -> None:
         """Raises Denied unless they are; that they read it is on record first."""
         if not await self.is_admin(caller):
             raise Denied(403, "forbidden", "This is for admins: one of the roles of [admins].")
@@ -58,7 +58,7 @@ class CallerPermissions:
         key = f"api.read:{user}:{what}:{hour}"
         await self.audit.append(AuditEvent(AuditKind.ADMIN_COMMAND, user, body, key=key))
 
-    async def need_to_ask(self, caller: Caller, channel: str) -> None:
+    async def require_ask(self, caller: Caller, channel: str) -> None:
         """Raises Denied where no rule matches the channel, or the caller holds none of its roles."""
         rule = next((each for each in self.rules if fits_channel(channel, each.match)), None)
         if rule is None:
@@ -71,11 +71,11 @@ class CallerPermissions:
             why = "You have no role that can ask in this channel over HTTP."
             raise Denied(403, "forbidden", why)
 
-    async def sees(self, caller: Caller, session: ChatSession) -> bool:
+    async def may_read(self, caller: Caller, session: ChatSession) -> bool:
         """Its own caller, and admins."""
         return session.owner == caller.person or await self.is_admin(caller)
 
-    async def seen(self, caller: Caller, rows: Sequence[Proposal]) -> Sequence[Proposal]:
+    async def visible(self, caller: Caller, rows: Sequence[Proposal]) -> Sequence[Proposal]:
         """Of proposals: the caller's own, those they may decide on, and for admins all."""
         rows = [row for row in rows if self.is_ours(row)]
         if not rows or await self.is_admin(caller):

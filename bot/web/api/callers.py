@@ -123,23 +123,23 @@ class CallerAuthenticator:
         self._rules = rules
         self._cookie_of = cookie_of
 
-    async def admitted(self, request: web.Request, scheme: str = "bearer") -> Caller:
+    async def authenticate(self, request: web.Request, scheme: str = "bearer") -> Caller:
         """Who sends the request, by the bearer token, that of the scheme, or the page's cookie.
 
         Raises Denied.
         """
-        caller = await self.still(request, scheme)
+        caller = await self.reauthenticate(request, scheme)
         self._rate.take(caller.key)
         return caller
 
-    async def still(self, request: web.Request, scheme: str = "bearer") -> Caller:
+    async def reauthenticate(self, request: web.Request, scheme: str = "bearer") -> Caller:
         """The same of a request that was admitted and goes on; it is not counted again."""
         given = request.headers.getall("Authorization", [])
         if not given:
-            return await self.shown(self._cookie_of(request))
-        return await self.shown(token_of(given) or token_of(given, scheme))
+            return await self.caller_of(self._cookie_of(request))
+        return await self.caller_of(token_of(given) or token_of(given, scheme))
 
-    async def shown(self, token: str) -> Caller:
+    async def caller_of(self, token: str) -> Caller:
         """The token's caller. Raises Denied."""
         if not token:
             raise Denied(401, "unauthorized", UNAUTHORIZED)

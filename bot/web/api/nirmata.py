@@ -81,7 +81,7 @@ class _Asked:
 class NirmataWire:
     """Served over the same conversations, callers and roles as the API."""
 
-    door: CallerAuthenticator
+    authenticator: CallerAuthenticator
     conversations: Conversations
 
     def routes(self) -> Sequence[web.RouteDef]:
@@ -92,16 +92,16 @@ class NirmataWire:
         ]
 
     async def _capabilities(self, request: web.Request) -> web.StreamResponse:
-        await self.door.admitted(request, _SCHEME)
+        await self.authenticator.authenticate(request, _SCHEME)
         told = {"tools_supported": True, "streaming_tools": True, "max_tools": 128}
         return web.json_response(told)
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
-        caller = await self.door.admitted(request, _SCHEME)
+        caller = await self.authenticator.authenticate(request, _SCHEME)
         asked = _read(await read_body(request, MAX_BODY_BYTES))
         talks, channel = self.conversations, request.query.get("channel", CHANNEL)
         wanted = _channel(channel)
-        await talks.standing.need_to_ask(caller, wanted)
+        await talks.permissions.require_ask(caller, wanted)
         question = asked.question
         talks.asks.take(caller.key)
         with talks.streams.open.one(caller.key):
@@ -130,7 +130,7 @@ class NirmataWire:
 
     async def _is_still_admitted(self, request: web.Request) -> bool:
         try:
-            await self.door.still(request, _SCHEME)
+            await self.authenticator.reauthenticate(request, _SCHEME)
         except Denied:
             return False
         return True

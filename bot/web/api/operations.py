@@ -77,8 +77,10 @@ class Operation:
     path_patterns: Mapping[str, str] = field(default_factory=dict)
 
 
-def routes(operations: Sequence[Operation], door: CallerAuthenticator) -> Sequence[web.RouteDef]:
-    return [_route(each, _handler(each, door)) for each in operations]
+def routes(
+    operations: Sequence[Operation], authenticator: CallerAuthenticator
+) -> Sequence[web.RouteDef]:
+    return [_route(each, _handler(each, authenticator)) for each in operations]
 
 
 def _route(operation: Operation, handler: Handler) -> web.RouteDef:
@@ -89,11 +91,11 @@ def _route(operation: Operation, handler: Handler) -> web.RouteDef:
 
 
 def _handler(
-    operation: Operation, door: CallerAuthenticator
+    operation: Operation, authenticator: CallerAuthenticator
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     async def handle(request: web.Request) -> web.StreamResponse:
         try:
-            caller = await door.admitted(request)
+            caller = await authenticator.authenticate(request)
             _check_path(operation, request)
             query = _valid(operation.query, dict(request.query))
             body = await _body(request, operation.body) if operation.body else None

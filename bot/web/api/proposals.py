@@ -50,7 +50,7 @@ SLOW: Final = "I could not check your permission in time; nothing changed. Try a
 class Deciding:
     proposals: ProposalStore
     overview: Overview
-    standing: CallerPermissions
+    permissions: CallerPermissions
     judge: Judge
     workflows: Workflows
     audit: AuditLog
@@ -61,7 +61,7 @@ class Deciding:
 
     async def all(self, call: Call) -> BaseModel:
         rows = await self.overview.open_proposals(_MOST)
-        seen = await self.standing.seen(call.caller, rows)
+        seen = await self.permissions.visible(call.caller, rows)
         return models.Proposals(proposals=await self._told(seen))
 
     async def one(self, call: Call) -> BaseModel:
@@ -76,7 +76,7 @@ class Deciding:
 
     async def _row(self, call: Call) -> Proposal:
         row = await self.proposals.get(ProposalId(call.path("proposal")))
-        if row is None or not await self.standing.seen(call.caller, [row]):
+        if row is None or not await self.permissions.visible(call.caller, [row]):
             raise Denied(404, "not_found", "There is no such proposal, or you may not see it.")
         return row
 

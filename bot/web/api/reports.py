@@ -55,7 +55,7 @@ class Verified:
 class Reports:
     """The dependencies of its operations. `providers` and `tools` match the commands' output."""
 
-    standing: CallerPermissions
+    permissions: CallerPermissions
     roles: Callable[[], Sequence[str]]
     providers: Report
     budget: Callable[[], Awaitable[BudgetReport]]
@@ -68,30 +68,30 @@ class Reports:
     async def me(self, call: Call) -> BaseModel:
         """Who calls, and which roles they hold now."""
         caller = call.caller
-        held = await self.standing.held(caller, self.roles())
+        held = await self.permissions.held(caller, self.roles())
         return models.Me(
             user=caller.person.user,
             team=caller.person.team,
             name=caller.name,
             kind=caller.kind.value,
             roles=sorted(held),
-            is_admin=await self.standing.is_admin(caller),
+            is_admin=await self.permissions.is_admin(caller),
         )
 
     async def _providers(self, call: Call) -> BaseModel:
-        await self.standing.need_admin(call.caller, "providers")
+        await self.permissions.require_admin(call.caller, "providers")
         return models.Providers.model_validate({"providers": await self.providers()})
 
     async def _budget(self, call: Call) -> BaseModel:
-        await self.standing.need_admin(call.caller, "budget")
+        await self.permissions.require_admin(call.caller, "budget")
         return models.Budget.model_validate(await budget_model(await self.budget(), self.naming))
 
     async def _tools(self, call: Call) -> BaseModel:
-        await self.standing.need_admin(call.caller, "tools")
+        await self.permissions.require_admin(call.caller, "tools")
         return models.Tools.model_validate(await self.tools())
 
     async def _overview(self, call: Call) -> BaseModel:
-        await self.standing.need_admin(call.caller, "overview")
+        await self.permissions.require_admin(call.caller, "overview")
         page = call.query
         assert isinstance(page, models.Page)  # noqa: S101 - the operation's query
         talks = await self.overview.talks(page.limit)
@@ -130,7 +130,7 @@ class Reports:
         )
 
     async def _audit(self, call: Call) -> BaseModel:
-        await self.standing.need_admin(call.caller, "audit")
+        await self.permissions.require_admin(call.caller, "audit")
         page = call.query
         assert isinstance(page, models.AuditPage)  # noqa: S101 - the operation's query
         rows = await self.audit_reader.entries(
@@ -141,7 +141,7 @@ class Reports:
         return models.AuditEntries.model_validate({"entries": entries, "last_seq": last})
 
     async def _audit_state(self, call: Call) -> BaseModel:
-        await self.standing.need_admin(call.caller, "audit state")
+        await self.permissions.require_admin(call.caller, "audit state")
         return await self.verified.state()
 
     def operations(self) -> Sequence[Operation]:

@@ -50,7 +50,7 @@ LAST: Final = Header("Last-Event-ID", r"^[0-9]{1,18}$", "Continue after the even
 class Conversations:
     chats: StoredChats
     sessions: SessionStore
-    standing: CallerPermissions
+    permissions: CallerPermissions
     workflows: Workflows
     stops: StopRequests
     redactor: Redactor
@@ -61,7 +61,7 @@ class Conversations:
     async def open(self, call: Call) -> BaseModel:
         wanted = call.given
         assert isinstance(wanted, models.NewSession)  # noqa: S101 - the operation's body
-        await self.standing.need_to_ask(call.caller, wanted.channel)
+        await self.permissions.require_ask(call.caller, wanted.channel)
         owner = call.caller.person
         return session_model(await self.chats.open(wanted.channel, owner, call.caller.name))
 
@@ -69,7 +69,7 @@ class Conversations:
         """The caller's own; an admin's list has everybody's."""
         page = call.query
         assert isinstance(page, models.Page)  # noqa: S101 - the operation's query
-        everybody = await self.standing.is_admin(call.caller)
+        everybody = await self.permissions.is_admin(call.caller)
         owner = None if everybody else call.caller.person
         rows = await self.chats.newest(owner, page.limit)
         return models.Sessions(sessions=[session_model(each) for each in rows])
@@ -85,7 +85,7 @@ class Conversations:
         caller = call.caller
         if session.owner != caller.person:
             raise Denied(403, "forbidden", "Only its owner can ask in this conversation.")
-        await self.standing.need_to_ask(caller, session.channel)
+        await self.permissions.require_ask(caller, session.channel)
         last_event_id(call.request)
         self.asks.take(caller.key)
         key, accepted = _key(call.request), call.request.headers.get("Accept", "")
@@ -107,7 +107,7 @@ class Conversations:
             return await self.streams.serve(call.request, reader, session, wanted.message)
 
     def _reader(self, call: Call, session: ChatSession) -> Reader:
-        return Reader(call.caller, partial(self.standing.sees, call.caller, session))
+        return Reader(call.caller, partial(self.permissions.may_read, call.caller, session))
 
     async def read(self, call: Call) -> BaseModel:
         session = await self._session(call)
@@ -147,10 +147,10 @@ class Conversations:
 
     async def _session(self, call: Call) -> ChatSession:
         session, caller = await self.chats.get(call.path("session")), call.caller
-        if session is None or not await self.standing.sees(caller, session):
+        if session is None or not await self.permissions.may_read(caller, session):
             raise Denied(404, "not_found", "There is no such conversation of yours.")
         if session.owner != caller.person:
-            await self.standing.record(caller, f"conversation {session.id}")
+            await self.permissions.record(caller, f"conversation {session.id}")
         return session
 
     async def asked(self, session: ChatSession, caller: Caller, text: str, key: str) -> MessageTs:

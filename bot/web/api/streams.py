@@ -70,9 +70,9 @@ class Reader:
 @dataclass(frozen=True, slots=True)
 class Streams:
     chats: StoredChats
-    bells: ChatNotifier
+    notifier: ChatNotifier
     placeholders: Placeholders
-    door: CallerAuthenticator
+    authenticator: CallerAuthenticator
     open: OpenStreams
 
     async def serve(
@@ -83,7 +83,7 @@ class Streams:
         The caller holds one of `open`.
         """
         after = last_event_id(request)
-        with self.bells.heard(session.id) as more:
+        with self.notifier.subscribe(session.id) as more:
             response = web.StreamResponse(
                 headers={
                     "Content-Type": "text/event-stream",
@@ -106,7 +106,7 @@ class Streams:
     ) -> AsyncIterator[ChatEvent]:
         """The events of one answer until its end, or until no replica answers it any more."""
         after, silent_s = 0, 0.0
-        with self.bells.heard(session.id) as more:
+        with self.notifier.subscribe(session.id) as more:
             while not self.open.closing.is_set():
                 more.clear()
                 page: Sequence[ChatEvent] = ()
@@ -201,7 +201,7 @@ class _Reading:
             return True
         self.unchecked_s = 0.0
         try:
-            await self.streams.door.still(self.request)
+            await self.streams.authenticator.reauthenticate(self.request)
         except Denied as denied:
             return denied.status == 503
         if not await self.reader.may():

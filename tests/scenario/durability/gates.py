@@ -46,7 +46,7 @@ class Gates:
     def __init__(self) -> None:
         self.passed: Counter[str] = Counter()
         self._holds: dict[str, list[Hold]] = {}
-        self._standing: list[Hold] = []
+        self._reached: list[Hold] = []
 
     def hold(
         self, point: str, wanted: Callable[[bytes], bool] | None = None, *, every: bool = False
@@ -65,7 +65,7 @@ class Gates:
             return
         if not hold.every:
             waiting.remove(hold)
-        self._standing.append(hold)
+        self._reached.append(hold)
         hold.reached.set()
         await hold.released.wait()
         if hold.lost:
@@ -73,9 +73,9 @@ class Gates:
 
     def open(self) -> None:
         """Release everything."""
-        for hold in (*self._standing, *(h for holds in self._holds.values() for h in holds)):
+        for hold in (*self._reached, *(h for holds in self._holds.values() for h in holds)):
             hold.release()
-        self._standing.clear()
+        self._reached.clear()
         self._holds.clear()
 
     def middleware(self, server: str) -> Middleware:

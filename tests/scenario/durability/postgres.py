@@ -1,4 +1,4 @@
-"""Standing still inside PostgreSQL: locks that the test holds, who waits for them, lost connections."""
+"""Forced waits inside PostgreSQL: locks that the test holds, who waits for them, lost connections."""
 
 import asyncio
 from collections.abc import AsyncIterator

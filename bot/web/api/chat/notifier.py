@@ -6,17 +6,17 @@ from contextlib import contextmanager
 
 
 class ChatNotifier:
-    """By session. Readers look at the log anyway, so a ring that is missed costs a moment."""
+    """By session. Readers look at the log anyway, so a missed notification costs a moment."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, set[asyncio.Event]] = {}
 
-    def ring(self, session_id: str) -> None:
+    def notify(self, session_id: str) -> None:
         for waiting in self._waiting.get(session_id, ()):
             waiting.set()
 
     @contextmanager
-    def heard(self, session_id: str) -> Iterator[asyncio.Event]:
+    def subscribe(self, session_id: str) -> Iterator[asyncio.Event]:
         """Set whenever there is more; a waiter clears it before it looks."""
         event = asyncio.Event()
         waiting = self._waiting.setdefault(session_id, set())

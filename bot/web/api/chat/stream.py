@@ -35,7 +35,7 @@ class ChatServices:
     chats: StoredChats
     redact: Callable[[ChatSession, str], str]
     products_of: Callable[[str], Sequence[str]]
-    ring: Callable[[str], None]
+    notify: Callable[[str], None]
 
 
 class ChatAnswerStream:
@@ -43,13 +43,13 @@ class ChatAnswerStream:
 
     def __init__(
         self,
-        desk: ChatServices,
+        services: ChatServices,
         session: Callable[[], Awaitable[ChatSession]],
         message: str,
         writer: str,
         due: Callable[["ChatAnswerStream"], None],
     ) -> None:
-        self._desk = desk
+        self._services = services
         self._session = session
         self._message = message
         self._writer = writer
@@ -97,7 +97,7 @@ class ChatAnswerStream:
         """The end of the answer, on record when it returns. Raises SurfaceGone, SurfaceFailed."""
         async with self._lock:
             session = await self._session()
-            products = self._desk.products_of(session.channel)
+            products = self._services.products_of(session.channel)
             # The end has the whole text, so unwritten text need not be written.
             await self._write(session, wire.ending(self._message, final, products))
             self._is_left = True  # a pending write would add a part of the text after its end
@@ -120,7 +120,7 @@ class ChatAnswerStream:
             if not events:
                 return
             self._sent = None  # whether it arrives is not known from here on
-            if not await self._desk.chats.tell(session.id, self._message, self._writer, events):
+            if not await self._services.chats.tell(session.id, self._message, self._writer, events):
                 self._is_left = True
                 raise SurfaceGone("another replica reports this answer")
         except StorageUnavailable as error:
@@ -131,7 +131,7 @@ class ChatAnswerStream:
         self._sent = shown
         self._told.update((each.kind, each.data) for each in steps)
         self._steps = [each for each in self._steps if (each.kind, each.data) not in self._told]
-        self._desk.ring(session.id)
+        self._services.notify(session.id)
 
     def _text(self, shown: str) -> Sequence[NewChatEvent]:
         if shown == self._sent:
@@ -143,13 +143,13 @@ class ChatAnswerStream:
     async def _shown(self, session: ChatSession) -> str:
         said = clean(showable("".join(self._pieces)))
         if len(said) > _LONG_CHARS:
-            return await asyncio.to_thread(self._desk.redact, session, said)
-        return self._desk.redact(session, said)
+            return await asyncio.to_thread(self._services.redact, session, said)
+        return self._services.redact(session, said)
 
     async def _take(self, session: ChatSession) -> None:
         if self._is_mine:
             return
-        taken = await self._desk.chats.take(session.id, self._message, self._writer)
+        taken = await self._services.chats.take(session.id, self._message, self._writer)
         if taken is None:
             raise SurfaceGone("there is no such question")
         self._is_mine = True

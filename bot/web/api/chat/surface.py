@@ -48,8 +48,8 @@ TRAITS: Final = PlatformTraits(
 class ChatLogSurface:
     """Over one database. Its answers grow while `running`."""
 
-    def __init__(self, desk: ChatServices, write_s: float = WRITE_S) -> None:
-        self._desk = desk
+    def __init__(self, services: ChatServices, write_s: float = WRITE_S) -> None:
+        self._services = services
         self._write_s = write_s
         self._sessions: dict[str, ChatSession] = {}
         self._due: set[ChatAnswerStream] = set()
@@ -77,7 +77,7 @@ class ChatLogSurface:
     def stream(self, ask: Ask, ts: MessageTs) -> ChatAnswerStream:  # noqa: ARG002 - the port's
         """Once this one writes, an earlier writer of that answer stops."""
         find = partial(self._at, ask.place)
-        return ChatAnswerStream(self._desk, find, ask.ts, uuid.uuid4().hex, self._is_due)
+        return ChatAnswerStream(self._services, find, ask.ts, uuid.uuid4().hex, self._is_due)
 
     async def show_card(self, proposal: Proposal) -> MessageTs:
         """The proposal's state, as an event; a reader requests the rest.
@@ -126,12 +126,12 @@ class ChatLogSurface:
     def _notice(
         self, session: ChatSession, text: str, key: str | None, to: str = ""
     ) -> NewChatEvent:
-        return wire.notice("", self._desk.redact(session, text), key, to)
+        return wire.notice("", self._services.redact(session, text), key, to)
 
     async def _say(self, place: Place, event: Callable[[ChatSession], NewChatEvent]) -> None:
         session = await self._at(place)
         try:
-            is_told = await self._desk.chats.say(session.id, event(session))
+            is_told = await self._services.chats.say(session.id, event(session))
         except StorageUnavailable as error:
             raise SurfaceFailed(str(error), retryable=True) from error
         except RedactionFailed as error:
@@ -139,14 +139,14 @@ class ChatLogSurface:
         if not is_told:
             self._sessions.pop(place.key, None)
             raise SurfaceGone("this conversation no longer exists")
-        self._desk.ring(session.id)
+        self._services.notify(session.id)
 
     async def _at(self, place: Place) -> ChatSession:
         known = self._sessions.get(place.key)
         if known is not None:
             return known
         try:
-            found = await self._desk.chats.at(place)
+            found = await self._services.chats.at(place)
         except StorageUnavailable as error:
             raise SurfaceFailed(str(error), retryable=True) from error
         if found is None:

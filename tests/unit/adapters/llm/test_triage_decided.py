@@ -161,7 +161,7 @@ async def test_a_proposal_raised_at_the_same_moment_elsewhere_is_linked() -> Non
     await earlier.proposed()
     thread = replace(PLACE, thread_ts=MessageTs("1700000000.000777"))
     with pytest.raises(InvalidArguments) as refused:
-        await earlier.desk(thread).propose(DRAFT, call(2, session_id="s2"))
+        await earlier.intake(thread).propose(DRAFT, call(2, session_id="s2"))
     (name,) = earlier.store.rows
 
     answers = world(

@@ -60,7 +60,7 @@ class DecidingLife(RuleBasedStateMachine):
     def begin(self) -> None:
         self.world = World(rules=(replace(ROLLBACK, approvals=2, four_eyes=True),))
         self._open()
-        self._run(self.world.desk(max_open=50).propose(DRAFT, call()))
+        self._run(self.world.intake(max_open=50).propose(DRAFT, call()))
         self.workflows: dict[str, tuple[Proposal, Decision, MemoryJournal]] = {}
         self.crashed: set[str] = set()
         self.sent_frozen = 0

@@ -158,7 +158,7 @@ OVER_HTTP = Place(API, ChannelId("incident-checkout"), MessageTs("3.3"))
 
 async def carried_out(world: World, place: Place, name: str) -> Proposal:
     turn = call(9, session_id=session_at(place), turn_id=f"turn:{place.key}")
-    receipt = await world.desk(place).propose(DRAFT, turn)
+    receipt = await world.intake(place).propose(DRAFT, turn)
     world.later(seconds=20)
     row = world.row(receipt.proposal_id)
     await world.carry(row, confirm(row))

@@ -231,7 +231,7 @@ async def test_an_open_proposal_in_the_channel_is_linked_and_not_repeated() -> N
     thread = replace(PLACE, thread_ts=MessageTs("1700000000.000777"))
 
     with pytest.raises(InvalidArguments) as told:
-        await world.desk(thread).propose(DRAFT, call(2, session_id="s2"))
+        await world.intake(thread).propose(DRAFT, call(2, session_id="s2"))
 
     assert list(world.store.rows) == [first.id]
     assert str(told.value) == (

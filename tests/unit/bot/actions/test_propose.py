@@ -23,7 +23,7 @@ NOBODYS = Channel("incident-checkout", ChannelRule("*"))
 async def test_declared_and_claimed_effects_are_stored_separately() -> None:
     world = World()
 
-    receipt = await world.desk().propose(DRAFT, call(untrusted_read=True))
+    receipt = await world.intake().propose(DRAFT, call(untrusted_read=True))
 
     row = world.row(receipt.proposal_id)
     assert (row.state, row.place, row.params) == (
@@ -43,8 +43,8 @@ async def test_declared_and_claimed_effects_are_stored_separately() -> None:
 
 async def test_omitted_parameters_are_audited() -> None:
     world = World()
-    await world.desk().propose(DRAFT, call(1))
-    await world.desk().propose(replace(DRAFT, params={}), call(2))
+    await world.intake().propose(DRAFT, call(1))
+    await world.intake().propose(replace(DRAFT, params={}), call(2))
 
     given, none = (event.body for event in world.memory.audit_log)
     assert "left_open" not in given
@@ -54,7 +54,7 @@ async def test_omitted_parameters_are_audited() -> None:
 async def test_an_actions_roles_are_required_in_addition_to_the_channels() -> None:
     world = World(rules=(replace(ROLLBACK, confirm=("sre-lead", "on-call")),))
 
-    receipt = await world.desk().propose(DRAFT, call())
+    receipt = await world.intake().propose(DRAFT, call())
 
     row = world.row(receipt.proposal_id)
     assert receipt.awaits == ("responder (only if also an sre-lead or on call)",)
@@ -66,7 +66,7 @@ async def test_an_action_cannot_add_approvers_to_a_channel() -> None:
     world = World(rules=(replace(ROLLBACK, confirm=("sre-lead",)),), channel=NOBODYS)
 
     with pytest.raises(InvalidArguments, match="no role may confirm in this channel"):
-        await world.desk().propose(DRAFT, call())
+        await world.intake().propose(DRAFT, call())
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
@@ -76,17 +76,17 @@ async def test_a_proposal_expires_by_the_databases_clock(
     world = World()
     jumped = call(now=NOW + timedelta(hours=hours))
 
-    receipt = await world.desk().propose(DRAFT, jumped)
+    receipt = await world.intake().propose(DRAFT, jumped)
 
     assert receipt.expires_at == NOW + LIFETIME
 
 
 async def test_a_repeated_tool_call_is_one_proposal_with_one_life() -> None:
     world = World()
-    first = await world.desk().propose(DRAFT, call())
+    first = await world.intake().propose(DRAFT, call())
     world.later(minutes=3)
 
-    again = await world.desk().propose(DRAFT, call())
+    again = await world.intake().propose(DRAFT, call())
 
     assert again == first
     assert len(world.store.rows) == 1
@@ -96,8 +96,8 @@ async def test_a_repeated_tool_call_is_one_proposal_with_one_life() -> None:
 async def test_a_reused_call_number_for_another_action_is_another_proposal() -> None:
     world = World()
 
-    first = await world.desk().propose(DRAFT, call())
-    other = await world.desk().propose(replace(DRAFT, params={"version": "v40"}), call())
+    first = await world.intake().propose(DRAFT, call())
+    other = await world.intake().propose(replace(DRAFT, params={"version": "v40"}), call())
 
     assert first.proposal_id != other.proposal_id
 
@@ -105,10 +105,10 @@ async def test_a_reused_call_number_for_another_action_is_another_proposal() -> 
 async def test_equal_params_in_any_order_have_one_digest() -> None:
     rule = replace(ROLLBACK, params_schema={"additionalProperties": True})
     world = World(rules=(rule,))
-    desk = world.desk()
+    intake = world.intake()
 
-    first = await desk.propose(replace(DRAFT, params={"a": 1, "b": [2]}), call(1))
-    elsewhere = world.desk(replace(PLACE, channel=ChannelId("C2")))
+    first = await intake.propose(replace(DRAFT, params={"a": 1, "b": [2]}), call(1))
+    elsewhere = world.intake(replace(PLACE, channel=ChannelId("C2")))
     second = await elsewhere.propose(replace(DRAFT, params={"b": [2], "a": 1}), call(2))
 
     assert world.row(first.proposal_id).digest == world.row(second.proposal_id).digest
@@ -135,7 +135,7 @@ async def test_an_unproposable_action_is_reported_and_leaves_nothing(
     world = World()
 
     with pytest.raises(InvalidArguments) as caught:
-        await world.desk().propose(draft, call())
+        await world.intake().propose(draft, call())
 
     assert said in caught.value.message
     assert (world.store.rows, world.wall.cards, world.memory.audit_log) == ({}, {}, [])
@@ -148,7 +148,7 @@ async def test_every_accepted_proposal_fits_on_the_card(filler: str) -> None:
     for length in range(50, TRAITS.card_chars, 50):
         draft = replace(DRAFT, params={"version": filler * length})
         try:
-            receipt = await world.desk(max_open=99).propose(draft, call(length))
+            receipt = await world.intake(max_open=99).propose(draft, call(length))
         except InvalidArguments:
             break
         accepted.append(world.row(receipt.proposal_id))
@@ -160,10 +160,10 @@ async def test_every_accepted_proposal_fits_on_the_card(filler: str) -> None:
 
 async def test_open_proposals_of_a_session_are_capped_even_when_raised_at_once() -> None:
     world = World()
-    desk = world.desk()
+    intake = world.intake()
 
     results = await asyncio.gather(
-        *(desk.propose(another(number), call(number)) for number in range(6)),
+        *(intake.propose(another(number), call(number)) for number in range(6)),
         return_exceptions=True,
     )
 
@@ -173,12 +173,12 @@ async def test_open_proposals_of_a_session_are_capped_even_when_raised_at_once()
 
 async def test_the_limit_frees_up_when_proposals_expire_or_belong_elsewhere() -> None:
     world = World()
-    desk = world.desk(max_open=1)
-    await desk.propose(another(1), call(1))
+    intake = world.intake(max_open=1)
+    await intake.propose(another(1), call(1))
 
-    await desk.propose(another(2), call(2, session_id="s2"))
+    await intake.propose(another(2), call(2, session_id="s2"))
     world.later(minutes=10)
-    await desk.propose(another(3), call(3))
+    await intake.propose(another(3), call(3))
 
     assert len(world.store.rows) == 3
 
@@ -190,7 +190,7 @@ async def test_a_card_that_cannot_be_shown_is_reported_and_the_proposal_stays(
     world = World()
     world.wall.failures = [failure]
 
-    receipt = await world.desk().propose(DRAFT, call())
+    receipt = await world.intake().propose(DRAFT, call())
 
     assert not receipt.posted
     assert world.row(receipt.proposal_id).card_ts is None
@@ -199,11 +199,11 @@ async def test_a_card_that_cannot_be_shown_is_reported_and_the_proposal_stays(
 async def test_a_card_that_could_not_be_shown_is_shown_later() -> None:
     world = World()
     world.wall.failures = [SurfaceFailed("down", retryable=True)]
-    await world.desk().propose(DRAFT, call())
+    await world.intake().propose(DRAFT, call())
 
-    waiting = await world.desk().propose(DRAFT, call())
+    waiting = await world.intake().propose(DRAFT, call())
     await world.quiet()
-    again = await world.desk().propose(DRAFT, call())
+    again = await world.intake().propose(DRAFT, call())
 
     assert (waiting.posted, again.posted) == (False, True)
     assert world.wall.shown(world.row(again.proposal_id).id).state is ProposalState.PENDING
@@ -218,7 +218,7 @@ async def test_a_database_outage_is_reported_as_unavailable() -> None:
     world.store.create = gone  # type: ignore[method-assign, assignment]
 
     with pytest.raises(CapabilityUnavailable):
-        await world.desk().propose(DRAFT, call())
+        await world.intake().propose(DRAFT, call())
 
     assert world.wall.cards == {}
 
@@ -237,7 +237,7 @@ async def test_without_approvers_no_card_is_raised_and_the_setting_is_named(
     world = World(channel=channel)
 
     with pytest.raises(InvalidArguments, match=said):
-        await world.desk().propose(DRAFT, call())
+        await world.intake().propose(DRAFT, call())
 
     assert (world.store.rows, world.wall.cards, world.memory.audit_log) == ({}, {}, [])
 
@@ -245,7 +245,7 @@ async def test_without_approvers_no_card_is_raised_and_the_setting_is_named(
 async def test_without_deciders_a_proposal_is_checked_and_shown_and_never_stored() -> None:
     world = World(wall=CardWall(traits=replace(TRAITS, decides=False)))
 
-    receipt = await world.desk().propose(DRAFT, call())
+    receipt = await world.intake().propose(DRAFT, call())
 
     assert (receipt.stored, receipt.posted, receipt.awaits) == (False, False, ("responder",))
     (shown,) = (cards[-1] for cards in world.wall.cards.values())
@@ -272,7 +272,7 @@ async def test_without_deciders_the_same_arguments_are_refused(
     world = World(wall=CardWall(traits=replace(TRAITS, decides=False)), channel=channel)
 
     with pytest.raises(InvalidArguments, match=said):
-        await world.desk().propose(draft, call())
+        await world.intake().propose(draft, call())
 
     assert world.wall.cards == {}
 
@@ -282,13 +282,13 @@ async def test_without_deciders_a_freeze_is_still_reported() -> None:
     world.freeze.words = "everything is frozen"
 
     with pytest.raises(InvalidArguments, match="everything is frozen"):
-        await world.desk().propose(DRAFT, call())
+        await world.intake().propose(DRAFT, call())
 
 
 async def test_a_card_is_raised_when_the_channels_name_is_unreadable() -> None:
     world = World(channel=channel_of((), UNKNOWN))
 
-    receipt = await world.desk().propose(DRAFT, call())
+    receipt = await world.intake().propose(DRAFT, call())
 
     assert receipt.posted
     assert receipt.awaits == ()
@@ -296,15 +296,15 @@ async def test_a_card_is_raised_when_the_channels_name_is_unreadable() -> None:
 
 async def test_an_existing_card_stays_when_its_channel_loses_its_roles() -> None:
     world = World()
-    first = await world.desk().propose(DRAFT, call())
+    first = await world.intake().propose(DRAFT, call())
     world.channel = NOBODYS
 
-    assert await world.desk().propose(DRAFT, call()) == first
+    assert await world.intake().propose(DRAFT, call()) == first
 
 
 async def test_nothing_is_proposed_for_a_product_of_another_channel() -> None:
     rule = ChannelRule("*", products=("web",), confirm=("responder",))
     world = World(channel=Channel("incident-web", rule))
     with pytest.raises(InvalidArguments, match="for web, so nothing may be proposed for checkout"):
-        await world.desk().propose(DRAFT, call())
+        await world.intake().propose(DRAFT, call())
     assert world.store.rows == {}

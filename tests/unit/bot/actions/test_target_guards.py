@@ -119,7 +119,7 @@ async def test_more_objects_than_declared_are_refused_at_proposal_and_at_dispatc
     world.probe.objects = Objects(4)
 
     with pytest.raises(InvalidArguments, match="would touch 4 objects; the limit is 3"):
-        await world.desk().propose(DRAFT, call(2))
+        await world.intake().propose(DRAFT, call(2))
     after = await carried(world, row)
 
     assert after.state is S.FAILED
@@ -134,7 +134,7 @@ async def test_an_unreadable_target_is_neither_proposed_nor_run(rule: ActionRule
     world.probe.failure = ProbeFailed("did not answer in time")
 
     with pytest.raises(CapabilityUnavailable, match=r"nothing was proposed: .*in time"):
-        await world.desk().propose(DRAFT, call(2))
+        await world.intake().propose(DRAFT, call(2))
     after = await carried(world, row)
 
     assert (after.state, world.control.posts) == (S.FAILED, [])
@@ -149,7 +149,7 @@ async def test_a_refused_dry_run_is_a_correctable_error_without_secrets() -> Non
     )
 
     with pytest.raises(InvalidArguments) as caught:
-        await world.desk().propose(DRAFT, call())
+        await world.intake().propose(DRAFT, call())
 
     assert "no such version" in caught.value.message
     assert MASK in caught.value.message
@@ -162,7 +162,7 @@ async def test_a_preview_too_long_to_show_makes_no_card(preview: str | None) -> 
     world.probe.preview = preview
 
     with pytest.raises((InvalidArguments, CapabilityUnavailable)):
-        await world.desk().propose(DRAFT, call())
+        await world.intake().propose(DRAFT, call())
 
     assert world.store.rows == {}
 
@@ -204,7 +204,7 @@ async def test_selectors_are_counted_and_empty_or_wildcard_ones_refused(
     world = world_of(replace(HOSTS, params_schema={"additionalProperties": True}))
 
     with pytest.raises(InvalidArguments, match=words):
-        await world.desk().propose(replace(DRAFT, params={"hosts": hosts}), call())
+        await world.intake().propose(replace(DRAFT, params={"hosts": hosts}), call())
 
     assert world.wall.cards == {}
 

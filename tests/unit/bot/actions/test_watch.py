@@ -43,7 +43,7 @@ def sweep(world: World, *measured: Deviation | None) -> WatchSweep:
 
     async def propose(row: Proposal, draft: ProposalDraft) -> ProposalReceipt:
         context = rollback_context(row, world.channel, frozenset(), world.clock)
-        return await world.desk().propose_at(draft, context, ProposalScope(PLACE, world.channel))
+        return await world.intake().propose_at(draft, context, ProposalScope(PLACE, world.channel))
 
     effect = EffectCheck(catalog, measure, propose, display, world.audit, world.clock)
     return WatchSweep(

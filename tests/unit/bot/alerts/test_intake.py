@@ -39,7 +39,7 @@ def alert(title: str = "slow", source: str = "alertmanager", **labels: str) -> A
     return Alert(source, "g", "a", AlertState.FIRING, title, labels, AT)
 
 
-class Desk:
+class IntakeBench:
     def __init__(self, *entries: dict[str, object], redactor: FakeRedactor | None = None) -> None:
         self.filed: list[FiledAlert] = []
         self.counted: list[tuple[str, str, int]] = []
@@ -73,9 +73,9 @@ class Desk:
 async def test_a_rule_accepts_alerts_that_match_all_of_its_labels(
     entry: dict[str, object], labels: dict[str, str], takes: bool
 ) -> None:
-    desk = Desk(entry)
-    assert await desk.intake.take([alert(**labels)]) == IntakeCounts(int(takes), int(not takes))
-    assert desk.counted == [("alertmanager", "taken" if takes else "unmatched", 1)]
+    bench = IntakeBench(entry)
+    assert await bench.intake.take([alert(**labels)]) == IntakeCounts(int(takes), int(not takes))
+    assert bench.counted == [("alertmanager", "taken" if takes else "unmatched", 1)]
 
 
 @pytest.mark.parametrize(
@@ -84,18 +84,18 @@ async def test_a_rule_accepts_alerts_that_match_all_of_its_labels(
     ids=["taken", "unmatched"],
 )
 async def test_an_alert_repeated_in_a_request_counts_once(takes: bool, told: IntakeCounts) -> None:
-    desk = Desk({} if takes else {"match": {"team": "other"}})
+    bench = IntakeBench({} if takes else {"match": {"team": "other"}})
     repeated = [alert("first"), alert("second"), alert("third")]
 
-    assert await desk.intake.take(repeated) == told
-    assert [each.alert.title for each in desk.filed] == (["third"] if takes else [])
-    assert desk.counted == [("alertmanager", "taken" if takes else "unmatched", 1)]
+    assert await bench.intake.take(repeated) == told
+    assert [each.alert.title for each in bench.filed] == (["third"] if takes else [])
+    assert bench.counted == [("alertmanager", "taken" if takes else "unmatched", 1)]
 
 
 async def test_the_first_matching_rule_gets_the_alert() -> None:
-    desk = Desk({"match": {"a": "b"}}, {}, {})
-    await desk.intake.take([alert()])
-    assert [each.rule.name for each in desk.filed] == ["rule-1"]
+    bench = IntakeBench({"match": {"a": "b"}}, {}, {})
+    await bench.intake.take([alert()])
+    assert [each.rule.name for each in bench.filed] == ["rule-1"]
 
 
 @pytest.mark.parametrize(
@@ -112,17 +112,17 @@ async def test_the_first_matching_rule_gets_the_alert() -> None:
     ],
 )
 async def test_a_product_is_a_plain_name(labels: dict[str, str], product: str) -> None:
-    desk = Desk()
-    await desk.intake.take([alert(**labels)])
-    assert [each.product for each in desk.filed] == [product]
+    bench = IntakeBench()
+    await bench.intake.take([alert(**labels)])
+    assert [each.product for each in bench.filed] == [product]
 
 
 async def test_texts_are_masked_cut_and_put_on_one_line() -> None:
-    desk = Desk()
+    bench = IntakeBench()
     many = {f"label-{n:03}": "x\n\ny" * 200 for n in range(100)}
-    await desk.intake.take([alert("a SECRET-token\nand " + "x" * 900, **many, aaa="SECRET-b")])
+    await bench.intake.take([alert("a SECRET-token\nand " + "x" * 900, **many, aaa="SECRET-b")])
 
-    (filed,) = desk.filed
+    (filed,) = bench.filed
     assert filed.alert.title.startswith("a [redacted] and xxx")
     assert len(filed.alert.title) <= 300
     assert filed.alert.labels["aaa"] == "[redacted]"
@@ -134,30 +134,30 @@ async def test_texts_are_masked_cut_and_put_on_one_line() -> None:
 
 @pytest.mark.parametrize("before", range(285, 300))
 async def test_a_secret_is_masked_before_it_is_cut(before: int) -> None:
-    desk = Desk()
-    await desk.intake.take([alert("x" * before + " SECRET-token", a="x" * before + " SECRET-b")])
+    bench = IntakeBench()
+    await bench.intake.take([alert("x" * before + " SECRET-token", a="x" * before + " SECRET-b")])
 
-    (filed,) = desk.filed
+    (filed,) = bench.filed
     assert "SEC" not in filed.alert.title + filed.alert.labels["a"]
 
 
 async def test_a_secret_behind_many_spaces_is_masked_completely() -> None:
-    desk = Desk()
-    await desk.intake.take([alert("x" + " " * 1_195 + "SECRET-token")])
-    assert [each.alert.title for each in desk.filed] == ["x [redacted]"]
+    bench = IntakeBench()
+    await bench.intake.take([alert("x" + " " * 1_195 + "SECRET-token")])
+    assert [each.alert.title for each in bench.filed] == ["x [redacted]"]
 
 
 async def test_an_alert_that_cannot_be_masked_is_not_stored() -> None:
-    desk = Desk(redactor=FakeRedactor(fails=True))
+    bench = IntakeBench(redactor=FakeRedactor(fails=True))
     with pytest.raises(RedactionFailed):
-        await desk.intake.take([alert()])
-    assert desk.filed == []
+        await bench.intake.take([alert()])
+    assert bench.filed == []
 
 
 async def test_the_later_of_two_equal_alerts_in_a_request_counts() -> None:
-    desk = Desk()
-    await desk.intake.take([alert("first"), alert("second")])
-    assert [each.alert.title for each in desk.filed] == ["second"]
+    bench = IntakeBench()
+    await bench.intake.take([alert("first"), alert("second")])
+    assert [each.alert.title for each in bench.filed] == ["second"]
 
 
 @given(parts=st.lists(st.text(max_size=6), min_size=3, max_size=3), other=st.integers(0, 2))
@@ -165,10 +165,10 @@ async def test_another_source_or_id_is_another_alert_and_another_group_is_not(
     parts: list[str], other: int
 ) -> None:
     changed = [part + "x" if n == other else part for n, part in enumerate(parts)]
-    desk = Desk()
+    bench = IntakeBench()
     for source, group, name in (parts, changed):
-        await desk.intake.take([Alert(source, group, name, AlertState.FIRING, "", {}, AT)])
-    one, two = desk.filed
+        await bench.intake.take([Alert(source, group, name, AlertState.FIRING, "", {}, AT)])
+    one, two = bench.filed
     assert (one.key == two.key, one.group_key == two.group_key) == (other == 1, other == 2)
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 from adapters.llm.messages import ToolCall
 from bot.chat.stopping import Signal
-from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
+from bot.chat.tool_calls import Toolbox, TurnTools, record_calls
 from bot.domain.audit import AuditKind
 from bot.ports.failures import StorageUnavailable
 from bot.telemetry.metrics import Metrics
@@ -20,14 +20,14 @@ from tools.records import CallEnded, CallEvent
 ECHO = ToolCall("c1", "core__echo", '{"text":"hi"}')
 
 
-def desk(box: Bench) -> ToolDesk:
-    return ToolDesk(lambda _: Toolbox(box.catalog, box.runner), FakeClock())
+def tools(box: Bench) -> TurnTools:
+    return TurnTools(lambda _: Toolbox(box.catalog, box.runner), FakeClock())
 
 
 async def test_a_call_runs_under_its_own_id() -> None:
     tool = FakeTool()
 
-    outcome = await desk(bench([tool])).run(ECHO, call_context(), lambda _: None, Signal())
+    outcome = await tools(bench([tool])).run(ECHO, call_context(), lambda _: None, Signal())
 
     assert (outcome.record.ok, outcome.record.tool_call_id) == (True, "c1")
     assert [context.tool_call_id for _, context in tool.calls] == ["c1"]
@@ -40,7 +40,7 @@ async def test_a_channel_uses_the_tools_of_its_own_backends() -> None:
     def choose(call: CallContext) -> Toolbox:
         return Toolbox(boxes[call.channel].catalog, boxes[call.channel].runner)
 
-    await ToolDesk(choose, FakeClock()).run(
+    await TurnTools(choose, FakeClock()).run(
         ECHO, call_context(channel="there"), lambda _: None, Signal()
     )
 
@@ -48,8 +48,8 @@ async def test_a_channel_uses_the_tools_of_its_own_backends() -> None:
 
 
 async def test_only_what_the_policy_allows_is_shown() -> None:
-    shown = desk(bench([FakeTool()])).visible(call_context())
-    hidden = desk(bench([FakeTool()], policy=ToolPolicy(toolsets={}))).visible(call_context())
+    shown = tools(bench([FakeTool()])).visible(call_context())
+    hidden = tools(bench([FakeTool()], policy=ToolPolicy(toolsets={}))).visible(call_context())
 
     assert ([d.name for d in shown], list(hidden)) == (["core__echo"], [])
 
@@ -59,7 +59,7 @@ async def test_a_stop_makes_the_call_a_cancelled_result() -> None:
     events: list[CallEvent] = []
     box = bench([tool])
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        running = group.create_task(desk(box).run(ECHO, call_context(), events.append, stop))
+        running = group.create_task(tools(box).run(ECHO, call_context(), events.append, stop))
         await tool.started.wait()
         stop.set()
 
@@ -75,7 +75,7 @@ async def test_every_call_is_audited_before_its_result_is_seen() -> None:
     box = bench([FakeTool()], on_record=record_calls(MemoryAudit(memory), metrics))
     rows_at_end: list[int] = []
 
-    await desk(box).run(
+    await tools(box).run(
         ECHO,
         call_context(),
         lambda e: rows_at_end.append(len(memory.audit_log)) if isinstance(e, CallEnded) else None,
@@ -102,7 +102,7 @@ async def test_a_result_that_cannot_be_audited_is_withheld() -> None:
     audit = Outage(MemoryAudit(Memory()), {"append_with_step"}, StorageUnavailable("gone"))
     box = bench([FakeTool()], on_record=record_calls(audit, Metrics()))
 
-    outcome = await desk(box).run(ECHO, call_context(), lambda _: None, Signal())
+    outcome = await tools(box).run(ECHO, call_context(), lambda _: None, Signal())
 
     assert outcome.record.error_code is ToolErrorCode.UNAVAILABLE
     assert '"hi"' not in outcome.content

@@ -61,8 +61,8 @@ def test_the_found_secrets_of_a_session_are_limited() -> None:
     values = [f"Secret{n}xY".encode() for n in range(SECRETS_PER_SESSION + 1)]
     found.remember("a", values)
 
-    assert [*found.standing("a", values[0])] == []
-    assert [*found.standing("a", values[-1])] == [(0, len(values[-1]))]
+    assert [*found.spans("a", values[0])] == []
+    assert [*found.spans("a", values[-1])] == [(0, len(values[-1]))]
 
 
 def test_a_new_generation_shows_that_a_secret_was_found() -> None:

@@ -46,11 +46,11 @@ def test_the_least_recently_used_text_is_forgotten_first() -> None:
 
 
 def test_a_rule_with_a_required_character_skips_texts_without_it() -> None:
-    standing = literal_filter([("@", "%40"), ("token", "pwd"), ("</",), ("key",)])
+    matching = literal_filter([("@", "%40"), ("token", "pwd"), ("</",), ("key",)])
 
-    assert list(standing(b"nothing of it")) == []
-    assert list(standing(b"the KEY at %40, </b>")) == [0, 2, 3]
-    assert list(standing(b"a PWD")) == [1]
+    assert list(matching(b"nothing of it")) == []
+    assert list(matching(b"the KEY at %40, </b>")) == [0, 2, 3]
+    assert list(matching(b"a PWD")) == [1]
 
 
 def test_plain_words_run_no_rule_with_a_required_character() -> None:

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from adapters.errors import AdapterError, NotFound, RateLimited, Refused, Unreachable
-from adapters.told import IngestedEvent
+from adapters.ingested_event import IngestedEvent
 from bot.ports.failures import StorageUnavailable
 from bot.ports.ingested_events import FeedStates
 from bot.upkeep.deploy_feeds import FIRST_LOOK, LOOK, START_S, TICK_S, FeedRound, FeedSweep

@@ -24,8 +24,8 @@ Client = TestClient[web.Request, web.Application]
 NAMES = list(senders())
 
 
-class Desk:
-    """What the doors hand alerts to."""
+class AlertSink:
+    """What the routes hand alerts to."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.taken: list[Alert] = []
@@ -39,10 +39,10 @@ class Desk:
 
 
 @asynccontextmanager
-async def served(desk: Desk) -> AsyncIterator[Client]:
+async def served(sink: AlertSink) -> AsyncIterator[Client]:
     app = web.Application()
     wires = [each.wire for each in senders().values()]
-    app.router.add_routes(alert_routes(wires, desk.take, SetClock(NOW)))
+    app.router.add_routes(alert_routes(wires, sink.take, SetClock(NOW)))
     async with TestClient(TestServer(app)) as client:
         yield client
 
@@ -59,26 +59,26 @@ async def status(client: Client, sender: Sender, body: bytes, secret: str = SECR
 
 
 async def test_a_genuine_request_is_accepted(sender: Sender) -> None:
-    desk = Desk()
-    async with served(desk) as client:
+    sink = AlertSink()
+    async with served(sink) as client:
         assert await status(client, sender, sender.body) == 200
-    assert {each.source for each in desk.taken} == {sender.wire.source}
+    assert {each.source for each in sink.taken} == {sender.wire.source}
 
 
 async def test_without_the_secret_nothing_is_read(sender: Sender) -> None:
-    desk = Desk()
-    async with served(desk) as client:
+    sink = AlertSink()
+    async with served(sink) as client:
         assert await status(client, sender, b"[" * 1_500, "another") == 401
         assert await status(client, sender, sender.body, "another") == 401
-    assert desk.taken == []
+    assert sink.taken == []
 
 
 @pytest.mark.parametrize("body", [b"", b"[" * 1_500, b"null", b"\xff", b'{"a": "\\ud800"}'])
 async def test_an_unreadable_body_is_refused(sender: Sender, body: bytes) -> None:
-    desk = Desk()
-    async with served(desk) as client:
+    sink = AlertSink()
+    async with served(sink) as client:
         assert await status(client, sender, body) == 400
-    assert desk.taken == []
+    assert sink.taken == []
 
 
 async def test_an_oversized_body_is_refused_in_any_encoding(sender: Sender) -> None:
@@ -86,19 +86,19 @@ async def test_an_oversized_body_is_refused_in_any_encoding(sender: Sender) -> N
         for _ in range(50):
             yield b" " * (1 << 20)
 
-    desk, path = Desk(), PATH + sender.wire.source
+    sink, path = AlertSink(), PATH + sender.wire.source
     packed = {"Content-Encoding": "deflate", **sender.headers_of(b"")}
-    async with served(desk) as client:
+    async with served(sink) as client:
         for data, headers in ((endless(), {}), (zlib.compress(bytes(8 << 20)), packed)):
             async with client.post(path, data=data, headers=headers) as answer:
                 assert answer.status == 413
-    assert desk.taken == []
+    assert sink.taken == []
 
 
 @pytest.mark.parametrize("error", [StorageUnavailable("full"), RedactionFailed("bug")])
 async def test_an_alert_that_cannot_be_stored_is_answered_with_a_retry(error: Exception) -> None:
     sender = senders()["alertmanager"]
-    async with served(Desk(error)) as client:
+    async with served(AlertSink(error)) as client:
         assert await status(client, sender, sender.body) == 503
 
 
@@ -119,7 +119,7 @@ def test_a_route_exists_only_with_its_secret(http: dict[str, str], open_to: list
 async def test_a_refusal_contains_no_value() -> None:
     sender = senders()["alertmanager"]
     body = json.dumps({"alerts": [{"status": "a secret value"}]}).encode()
-    async with served(Desk()) as client:
+    async with served(AlertSink()) as client:
         headers = sender.headers_of(body)
         async with client.post(PATH + "alertmanager", data=body, headers=headers) as answer:
             assert "a secret value" not in await answer.text()

@@ -12,7 +12,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 from structlog.testing import capture_logs
 
-from adapters.told import IngestedEvent
+from adapters.ingested_event import IngestedEvent
 from bot.ports.failures import StorageUnavailable
 from bot.web import ingest
 from bot.web.ingest import PATH, ingest_handler

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from adapters.told import IngestedEvent
+from adapters.ingested_event import IngestedEvent
 from bot.alerts.intake import IntakeCounts
 from bot.domain.alerts import Alert
 from bot.ports.failures import StorageUnavailable

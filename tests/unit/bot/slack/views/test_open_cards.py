@@ -15,7 +15,7 @@ from bot.slack.delivery.scheduler import EditScheduler
 from bot.slack.views.cards import OpenCards
 from tests.fakes.slack_web import FakeSlackWeb
 from tests.fixtures_slack import QUICK, running_beside
-from tests.golden.slack_views import AT, proposal, standing_still
+from tests.golden.slack_views import AT, fixed_now, proposal
 
 ID = ProposalId("p_" + "0a" * 12)
 OPEN = proposal(
@@ -51,7 +51,7 @@ async def outbox(slack: FakeSlackWeb) -> AsyncIterator[Outbox]:
 async def lines_of_cards(
     outbox: Outbox, text: str, row: Proposal | Exception | None = OPEN
 ) -> list[str]:
-    return list(await OpenCards(outbox, Stored(row), standing_still, 0.05).lines(text, HERE))
+    return list(await OpenCards(outbox, Stored(row), fixed_now, 0.05).lines(text, HERE))
 
 
 async def test_a_named_open_proposal_is_linked_once(outbox: Outbox) -> None:

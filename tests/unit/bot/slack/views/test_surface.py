@@ -16,7 +16,7 @@ from bot.slack.delivery.scheduler import EditScheduler
 from bot.slack.views.surface import SlackSurface
 from tests.fakes.slack_web import FakeSlackWeb, Lost
 from tests.fixtures_slack import ASK, QUICK, running_beside
-from tests.golden.slack_views import AT, proposal, standing_still
+from tests.golden.slack_views import AT, fixed_now, proposal
 
 DIRECT = replace(ASK, place=replace(ASK.place, thread_ts=MessageTs("")))
 
@@ -30,7 +30,7 @@ def slack() -> FakeSlackWeb:
 async def surface(slack: FakeSlackWeb) -> AsyncIterator[SlackSurface]:
     async with running_beside(EditScheduler(QUICK)) as scheduler:
         outbox = Outbox(slack, scheduler, bot_user_id="UBOT")
-        yield SlackSurface(outbox, now=standing_still, patience=Patience(backoff_s=0.001))
+        yield SlackSurface(outbox, now=fixed_now, patience=Patience(backoff_s=0.001))
 
 
 async def test_the_placeholder_is_a_reply_with_stop(

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.demo.workspace.errors import RateLimited
-from tests.slack_door import RateLimits, SlackDoor
+from tests.slack_request_gate import RateLimits, SlackRequestGate
 
 
 class Clock:
@@ -16,14 +16,14 @@ class Clock:
         return self.now_s
 
 
-def spend(limiter: SlackDoor, method: str, times: int, tier: int | None = 3) -> None:
+def spend(limiter: SlackRequestGate, method: str, times: int, tier: int | None = 3) -> None:
     for _ in range(times):
         limiter.take(method, tier, "C1")
 
 
 def test_edits_are_fifty_a_minute_over_the_whole_workspace() -> None:
     clock = Clock()
-    limiter = SlackDoor(RateLimits(), clock)
+    limiter = SlackRequestGate(RateLimits(), clock)
     spend(limiter, "chat.update", 50)
     clock.now_s += 45
 
@@ -35,7 +35,7 @@ def test_edits_are_fifty_a_minute_over_the_whole_workspace() -> None:
 
 def test_waiting_for_retry_after_is_enough() -> None:
     clock = Clock()
-    limiter = SlackDoor(RateLimits(), clock)
+    limiter = SlackRequestGate(RateLimits(), clock)
     spend(limiter, "chat.update", 50)
     clock.now_s += 60
 
@@ -47,7 +47,7 @@ def test_waiting_for_retry_after_is_enough() -> None:
 
 def test_posts_are_one_a_second_per_channel_after_a_burst() -> None:
     clock = Clock()
-    limiter = SlackDoor(RateLimits(post_burst=3), clock)
+    limiter = SlackRequestGate(RateLimits(post_burst=3), clock)
     spend(limiter, "chat.postMessage", 3, tier=None)
     limiter.take("chat.postMessage", None, "C2")
 
@@ -61,13 +61,13 @@ def test_posts_are_one_a_second_per_channel_after_a_burst() -> None:
 
 
 def test_methods_do_not_share_an_allowance() -> None:
-    limiter = SlackDoor(RateLimits(), Clock())
+    limiter = SlackRequestGate(RateLimits(), Clock())
     spend(limiter, "chat.update", 50)
     spend(limiter, "conversations.replies", 50)
 
 
 def test_an_unlimited_method_is_still_counted() -> None:
-    limiter = SlackDoor(None, Clock())
+    limiter = SlackRequestGate(None, Clock())
     spend(limiter, "chat.update", 500)
     assert limiter.counters.requests["chat.update"] == 500
 
@@ -75,7 +75,7 @@ def test_an_unlimited_method_is_still_counted() -> None:
 @given(st.lists(st.floats(min_value=0, max_value=10), max_size=200))
 def test_no_minute_ever_exceeds_the_limit(gaps: list[float]) -> None:
     clock = Clock()
-    limiter = SlackDoor(RateLimits(per_minute={"chat.update": 10}), clock)
+    limiter = SlackRequestGate(RateLimits(per_minute={"chat.update": 10}), clock)
     taken: list[float] = []
     for gap in gaps:
         clock.now_s += gap

@@ -1,4 +1,4 @@
-"""A door of the local workspace that refuses what Slack would: too many calls, and what it has not got."""
+"""A request gate of the local workspace that refuses what Slack would: too many calls, and what it has not got."""
 
 import math
 import time
@@ -50,7 +50,7 @@ class Counters:
     limited: Counter[str] = field(default_factory=Counter)
 
 
-class SlackDoor(RequestGate):
+class SlackRequestGate(RequestGate):
     """Counts and decides each request. A refused one does not use up the allowance.
 
     `limits` None: no limits. `refused` are the methods that the workspace has not got, each with the
