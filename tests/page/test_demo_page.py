@@ -144,3 +144,33 @@ async def test_a_command_from_a_hint_works_in_a_thread_too(page: Page) -> None:
 
     await expect(page.locator("#messages")).to_contain_text("/kortex")
     await expect(page.locator("#thread-trouble")).to_be_hidden()
+
+
+async def test_a_thread_without_a_card_has_no_hint_to_press_one(page: Page) -> None:
+    await _ask(page)
+    await page.locator("#composer-text").fill("@kortex show me the error logs of checkout")
+    await page.locator("#composer-text").press("Enter")
+    await expect(page.locator("#thread-title")).to_contain_text("error logs")
+    thread = page.locator("#thread-messages")
+    await expect(thread.get_by_role("button", name="Evidence")).to_be_visible()
+
+    await expect(page.locator("#thread-hint")).to_be_hidden()
+    await page.locator("#messages .replies").first.click()
+    await expect(page.locator("#thread-hint")).to_contain_text("Confirm")
+
+
+@pytest.mark.parametrize("width", [390, 800, 920, 1100])
+async def test_beside_an_open_thread_nothing_is_covered_or_cut(page: Page, width: int) -> None:
+    await _ask(page)
+    await page.set_viewport_size({"width": width, "height": 900})
+
+    for column in ("main", "thread"):
+        await expect(page.locator(f"#{column} .send")).to_have_count(1)
+    beyond = await page.locator(".composer, .composer *, .bar, .msg").evaluate_all(
+        """all => all.filter(each => {
+          const column = each.closest(".main, .thread").getBoundingClientRect();
+          const {right, width} = each.getBoundingClientRect();
+          return width > 0 && right > column.right + 1;
+        }).map(each => each.outerHTML)"""
+    )
+    assert beyond == []

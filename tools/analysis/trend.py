@@ -71,7 +71,9 @@ def _trend(
     ):
         return None
     since = next(at for at, _ in points if at >= end - over_s)
-    return Trend(first, now, since, spreads, _full_in_s(first, now, end - since, unit, limit))
+    reached = (max if rises else min)(value for at, value in points if since <= at <= end)
+    full_in_s = _full_in_s(first, now, reached, end - since, unit, limit)
+    return Trend(first, now, since, spreads, full_in_s)
 
 
 def _parts(points: Points, start: float, end: float) -> Sequence[float]:
@@ -111,13 +113,19 @@ def _was_so_yesterday(points: Points, end: float, over_s: float, growth: float) 
 
 
 def _full_in_s(
-    first: float, now: float, took_s: float, unit: str | None, limit: float | None
+    first: float,
+    now: float,
+    reached: float,
+    took_s: float,
+    unit: str | None,
+    limit: float | None,
 ) -> float | None:
+    """None if there is no limit, or if one sample reached it: it was full already."""
     if now < first:
-        return now * took_s / (first - now) if now > 0 else None
+        return now * took_s / (first - now) if reached > 0 else None
     if limit is None and (unit or "").lower() in _WHOLE:
         limit = 1.0
     whole = None if limit is None else limit * scale_of(unit)
-    if whole is None or now >= whole:
+    if whole is None or reached >= whole:
         return None
     return (whole - now) * took_s / (now - first)

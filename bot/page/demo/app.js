@@ -13,11 +13,12 @@ const state = { user: "", bot: "", channel: "", thread: "", people: new Map(), c
 let stopFollowing = () => {};
 
 const query = new URLSearchParams(location.search);
-const phone = matchMedia("(max-width: 760px)");
+const phone = matchMedia("(max-width: 900px)");
 const here = () => state.channels.get(state.channel);
 const me = () => state.people.get(state.user);
 
 const all = () => [...state.messages.values()].sort((a, b) => parseFloat(a.ts) - parseFloat(b.ts));
+const inThread = () => all().filter((each) => each.ts === state.thread || each.thread_ts === state.thread);
 const repliesTo = (message) => all().filter((each) => each.thread_ts === message.ts && each.ts !== message.ts && !each.is_ephemeral);
 
 const context = {
@@ -61,7 +62,7 @@ function drawNow() {
   const isRoot = (message) => !message.thread_ts || message.thread_ts === message.ts;
   channelList.show(all().filter(isRoot));
   $("thread").hidden = !state.thread;
-  if (state.thread) threadList.show(all().filter((each) => each.ts === state.thread || each.thread_ts === state.thread));
+  if (state.thread) threadList.show(inThread());
   drawSession();
   drawHint();
   drawSide();
@@ -69,7 +70,7 @@ function drawNow() {
 
 function drawHint() {
   const said = state.home ? "" : hint({
-    messages: all(), channel: here(), person: me(), people: [...state.people.values()],
+    messages: state.thread ? inThread() : all(), channel: here(), person: me(), people: [...state.people.values()],
     isAsked: mentions().length > 0, wasRefused: state.wasRefused,
   });
   for (const [id, isHere] of [["hint", !state.thread], ["thread-hint", !!state.thread]]) {

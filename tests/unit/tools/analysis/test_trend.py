@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tools.analysis.trend import trend
-from tools.signals import Role
+from tools.signals import Role, Worse
 
 END = 40 * 3600.0
 NOISE = (0.0, 0.4, -0.3, 0.1, -0.2)
@@ -44,6 +44,23 @@ def test_a_leak_of_memory_is_reported_with_the_time_until_it_is_full() -> None:
 
     assert found is not None
     assert found.full_in_s == pytest.approx(1.5 * 3600, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("value", "role", "unit", "worse"),
+    [
+        (lambda ago: min(1.0, 0.4 + 0.62 * grown(ago)) - 0.1 * (ago == 0), "saturation", "ratio", "up"),
+        (lambda ago: 100.0 if ago == 0.5 else 40 + 48 * grown(ago), "memory", "percent", "up"),
+        (lambda ago: 0.0 if ago == 0.5 else 6e9 - 4e9 * grown(ago), "disk", "bytes", "down"),
+    ],
+)  # fmt: skip
+def test_what_was_full_already_has_no_time_until_it_is_full(
+    value: Callable[[float], float], role: Role, unit: str, worse: Worse
+) -> None:
+    found = trend(series(value), END, role, unit, worse, None)
+
+    assert found is not None
+    assert found.full_in_s is None
 
 
 def test_free_space_that_shrinks_is_reported_with_the_time_until_it_is_gone() -> None:
