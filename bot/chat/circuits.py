@@ -40,14 +40,9 @@ ONE_OUTAGE: Final = timedelta(hours=1)
 _WAITS: Final = frozenset({ErrorKind.RATE_LIMITED})
 _HOPELESS: Final = frozenset({ErrorKind.QUOTA, ErrorKind.AUTH})
 _FAILURES: Final = frozenset(
-    {
-        ErrorKind.OVERLOADED,
-        ErrorKind.UNREACHABLE,
-        ErrorKind.TIMEOUT,
-        ErrorKind.CUT,
-        ErrorKind.PROTOCOL,
-    }
-)
+    [ErrorKind.OVERLOADED, ErrorKind.UNREACHABLE, ErrorKind.TIMEOUT, ErrorKind.CUT,
+     ErrorKind.PROTOCOL]
+)  # fmt: skip
 
 
 class CircuitState(StrEnum):

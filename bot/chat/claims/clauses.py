@@ -64,6 +64,11 @@ class Clause:
             or self.nouns or self.quotes or self.loose or self.does & CORE
         )  # fmt: skip
 
+    @property
+    def has_values(self) -> bool:
+        """Whether it says how much, when, which version, which way, or what is not understood."""
+        return bool(self.figures or self.times or self.versions or self.loose or self.ways)
+
 
 def clauses_of(words: str, quotes: Sequence[str], subjects: Collection[str]) -> list[Clause]:
     """The clauses of a sentence without citations. `quotes` were cut out and replaced by `"#0"`.

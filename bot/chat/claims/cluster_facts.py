@@ -9,6 +9,7 @@ from bot.chat.claims.facts import (
     Fact,
     Kind,
     at_of,
+    counted,
     names_of,
     numbers_of,
     rows_in,
@@ -54,10 +55,10 @@ def _table(result: Result) -> Iterator[Fact]:
         cells = dict(zip(heads, map(str, row), strict=False))
         states = _states_of(cells.get("status", ""), cells.get("ready", ""))
         name = cells.get("name", "").lower()
-        objects.append((name, states, _cell(cells, "restarts"), _age(cells.get("age", ""))))
+        objects.append((name, states, _cell(cells, "restarts"), _lasting(cells.get("age", ""))))
         figures = {
             "restarts": _cell(cells, "restarts"),
-            "age": _age(cells.get("age", "")),
+            "age": _lasting(cells.get("age", "")),
             "ready": _cell(cells, "ready"),
         }
         yield Fact(
@@ -75,10 +76,10 @@ def _groups(number: int, objects: Sequence[_Object], nouns: Collection[str]) -> 
     for one in objects:
         by_app.setdefault(_app_of(one[0]), []).append(one)
     for app, of_it in by_app.items():
-        total = (KnownNumber(len(of_it), len(of_it), "count"),)
+        total = counted(len(of_it))
         restarts, ages = {one[2] for one in of_it}, {one[3] for one in of_it}
         for state, count in Counter(s for one in of_it for s in one[1]).items():
-            figures = {"count": (KnownNumber(count, count, "count"),), "total": total,
+            figures = {"count": counted(count), "total": total,
                        "restarts": next(iter(restarts)) if len(restarts) == 1 else (),
                        "age": next(iter(ages)) if len(ages) == 1 else ()}  # fmt: skip
             terms = {"state": words_of(state), "noun": words_of(*nouns)}
@@ -111,16 +112,14 @@ def _cluster(result: Result) -> Iterator[Fact]:
             count, total = float(match[1]), float(match[2])
             yield Fact(
                 result.number, Kind.COUNT, names_of(product), "", "",
-                {"count": (KnownNumber(count, count, "count"),), "total": (KnownNumber(total, total, "count"),)},
+                {"count": counted(count), "total": counted(total)},
                 {}, {"state": _WELL, "noun": words_of("pod", "replica") if product else words_of("node")},
             )  # fmt: skip
 
 
 def _workflows(result: Result) -> Iterator[Fact]:
     for row in rows_in(result.fields.get("workflows")):
-        took = tuple(
-            KnownNumber(f.raw, f.value, f.family) for f in figures(text_of(row, "duration"))
-        )
+        took = _lasting(text_of(row, "duration"))
         yield Fact(
             result.number, Kind.OBJECT, names_of(text_of(row, "app_name"), text_of(row, "name"), text_of(row, "id")), "", "",
             {"took": took}, at_of(row, at="started_at", until="completed_at"),
@@ -157,8 +156,8 @@ def _kind_nouns(kind: str) -> tuple[str, ...]:
 
 def _cell(cells: Mapping[str, str], key: str) -> tuple[KnownNumber, ...]:
     match = re.match(r"\d{1,9}", cells.get(key, ""))
-    return (KnownNumber(float(match[0]), float(match[0]), "count"),) if match else ()
+    return counted(float(match[0])) if match else ()
 
 
-def _age(text: str) -> tuple[KnownNumber, ...]:
+def _lasting(text: str) -> tuple[KnownNumber, ...]:
     return tuple(KnownNumber(f.raw, f.value, f.family) for f in figures(text))

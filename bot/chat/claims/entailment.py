@@ -84,39 +84,21 @@ def _never_restarted(clause: Clause, about: Sequence[Fact]) -> bool:
 
 
 def _is_not_listed(clause: Clause, facts: Sequence[Fact]) -> bool:
-    says_more = (
-        clause.figures
-        or clause.times
-        or clause.versions
-        or clause.loose
-        or clause.ways
-        or clause.roles
-    )
+    says_more = clause.has_values or clause.roles
     if says_more or not clause.subjects or clause.does & {Word.REVERTED, Word.ALL}:
         return False
     if Word.DEPLOYED not in clause.does and "deploy" not in clause.nouns:
         return False
     lists = [fact for fact in facts if fact.kind is Kind.COUNT and "deploy" in fact.terms["noun"]]
     named = frozenset().union(*(fact.subjects for fact in facts if fact.kind is Kind.DEPLOY))
-    of_all = [
-        fact
-        for fact in lists
-        if fact.subjects <= _ANYBODY or fact.subjects.issuperset(clause.subjects)
-    ]
-    return (
-        bool(of_all) and all(fact.is_whole for fact in of_all) and named.isdisjoint(clause.subjects)
-    )
+    asked = frozenset(clause.subjects)
+    of_all = [one for one in lists if one.subjects <= _ANYBODY or one.subjects >= asked]
+    is_whole = bool(of_all) and all(fact.is_whole for fact in of_all)
+    return is_whole and named.isdisjoint(asked)
 
 
 def _is_none(clause: Clause, about: Sequence[Fact]) -> bool:
-    if (
-        clause.figures
-        or clause.times
-        or clause.versions
-        or clause.loose
-        or clause.ways
-        or clause.is_denied
-    ):
+    if clause.has_values or clause.is_denied:
         return False
     lists = [
         fact for fact in about
@@ -142,21 +124,15 @@ def is_about(clause: Clause, fact: Fact) -> bool:
     if measured and clause.roles and fact.role not in clause.roles:
         return False
     said = fact.terms.get("quantile", NOTHING)
-    return (
-        fact.kind is not Kind.SIGNAL
-        or not clause.quantiles
-        or not said.isdisjoint(clause.quantiles)
-    )
+    is_other = fact.kind is Kind.SIGNAL and clause.quantiles and said.isdisjoint(clause.quantiles)
+    return not is_other
 
 
 def _is_of(name: str, fact: Fact) -> bool:
     if fact.role in USAGE and any(f"{name}-{part}" in fact.subjects for part in _PARTS):
         return True
-    return (
-        name in fact.subjects
-        or name in fact.terms.get("host", NOTHING)
-        or name in fact.terms.get("actor", NOTHING)
-    )
+    terms = (fact.terms.get(key, NOTHING) for key in ("host", "actor"))
+    return name in fact.subjects or any(name in each for each in terms)
 
 
 def is_verbatim(words: str, facts: Sequence[Fact]) -> bool:

@@ -17,6 +17,7 @@ from bot.chat.claims.facts import (
     Fields,
     Kind,
     at_of,
+    counted,
     is_number,
     names_of,
     numbers_of,
@@ -190,7 +191,7 @@ def _lines(result: Result) -> Iterator[Fact]:
         texts = folded(" ".join(text_of(row, "message") for row in of_it[:200]))
         yield Fact(
             result.number, Kind.LOG, names_of(product), "errors" if level == "error" else "", "",
-            {"count": (KnownNumber(len(of_it), len(of_it), "count"),), "now": measured},
+            {"count": counted(len(of_it)), "now": measured},
             {"at": at, "since": at[-1:] + at[:1], "newest": newest, "oldest": oldest}, terms, texts, is_whole,
         )  # fmt: skip
 
@@ -210,7 +211,7 @@ def _counts(result: Result) -> Iterator[Fact]:
             total = result.fields.get("total_matches")
             count = total if is_number(total) else len(rows)
             yield Fact(
-                result.number, Kind.COUNT, asked, "", "", {"count": (KnownNumber(count, count, "count"),)}, {},
+                result.number, Kind.COUNT, asked, "", "", {"count": counted(count)}, {},
                 {"noun": words_of(*nouns)}, is_whole=result.fields.get("truncated") is not True,
             )  # fmt: skip
             if count == len(rows) and not asked - {"*"}:
@@ -218,7 +219,7 @@ def _counts(result: Result) -> Iterator[Fact]:
     spans = result.fields.get("span_count")
     if is_number(spans):
         yield Fact(
-            result.number, Kind.COUNT, frozenset(), "", "", {"count": (KnownNumber(spans, spans, "count"),)}, {}, {"noun": words_of("span")}
+            result.number, Kind.COUNT, frozenset(), "", "", {"count": counted(spans)}, {}, {"noun": words_of("span")}
         )  # fmt: skip
 
 
@@ -226,16 +227,9 @@ def _of_each(number: int, rows: JsonValue, nouns: Sequence[str]) -> Iterator[Fac
     owners = Counter(text_of(row, "product").lower() for row in rows_in(rows))
     for name, of_it in owners.items():
         if name:
-            known = (KnownNumber(of_it, of_it, "count"),)
+            terms = {"noun": words_of(*nouns)}
             yield Fact(
-                number,
-                Kind.COUNT,
-                names_of(name),
-                "",
-                "",
-                {"count": known},
-                {},
-                {"noun": words_of(*nouns)},
+                number, Kind.COUNT, names_of(name), figures={"count": counted(of_it)}, terms=terms
             )
 
 

@@ -62,6 +62,11 @@ def numbers_of(
     return tuple(KnownNumber(v, v * size, family) for key in keys if is_number(v := row.get(key)))
 
 
+def counted(number: float) -> tuple[KnownNumber, ...]:
+    """A number of things, as the value of a figure."""
+    return (KnownNumber(number, number, "count"),)
+
+
 def is_number(value: object) -> TypeGuard[int | float]:
     """Whether a JSON value is a number; `true` is not."""
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -23,21 +23,9 @@ _DENSE = frozenset({"samples", "lines", "logs", "points", "values", "children"})
 # Is there for charts: among so many points nearly any figure would be found.
 _DRAWN = frozenset({"course"})
 _NAMED = frozenset(
-    [
-        "product",
-        "service",
-        "host",
-        "pod",
-        "app",
-        "app_name",
-        "application",
-        "name",
-        "object",
-        "container",
-        "node",
-        "instance",
-    ]
-)
+    ["product", "service", "host", "pod", "app", "app_name", "application", "name", "object",
+     "container", "node", "instance"]
+)  # fmt: skip
 _STATUS = frozenset({"status", "state", "phase", "reason"})
 _COUNTED = frozenset(
     {"n", "span_count", "total", "total_matches", "anomaly_count", "count", "limit"}

@@ -81,13 +81,8 @@ def is_noun_behind(figure: Figure, words: str) -> bool:
 def is_derived(figure: Figure, facts: Sequence[Fact]) -> bool:
     """Whether it follows from facts: a factor, a share, or the time between two of them."""
     if figure.family in ("factor", "ratio"):
-        known = [
-            one
-            for fact in facts
-            for slot in ("factor", "share")
-            for one in fact.figures.get(slot, ())
-        ]
-        return Numbers(known).hold(figure)
+        known = [fact.figures.get(slot, ()) for fact in facts for slot in ("factor", "share")]
+        return Numbers([one for each in known for one in each]).hold(figure)
     if figure.family != "time":
         return False
     times = {at for fact in facts for of in fact.times.values() for at in of[:1]}

@@ -186,39 +186,10 @@ _KINDS = frozenset(["service", "product", "host", "pod", "node", "container", "n
 _IS = frozenset(["is", "was", "has", "became", "went"])
 _HUMPED = re.compile(r"[a-z][A-Z]")  # OrderController.create
 _NOT_HOSTS = frozenset(
-    [
-        "utf",
-        "sha",
-        "top",
-        "covid",
-        "re",
-        "non",
-        "pre",
-        "post",
-        "per",
-        "sub",
-        "multi",
-        "half",
-        "on",
-        "in",
-        "all",
-        "one",
-        "two",
-        "up",
-        "end",
-        "to",
-        "out",
-        "self",
-        "long",
-        "short",
-        "high",
-        "low",
-        "p99",
-        "p95",
-        "p50",
-        "web-based",
-    ]
-)
+    ["utf", "sha", "top", "covid", "re", "non", "pre", "post", "per", "sub", "multi", "half", "on",
+     "in", "all", "one", "two", "up", "end", "to", "out", "self", "long", "short", "high",
+     "low", "p99", "p95", "p50", "web-based"]
+)  # fmt: skip
 # What each is not without, beside a digit, its pattern, and what it makes of a match.
 _SHAPES = (
     (":", _ISO, _iso), ("-", _DATE, _date), (":", _CLOCK, _clock), (".", _IP, _id), ("", _VERSION, _version),

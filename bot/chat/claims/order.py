@@ -46,11 +46,8 @@ def order_in(words: str) -> Order | None:
     """The order that a sentence claims; None where it claims none."""
     if lead := _LEADING.match(words):
         rest = words[lead.end() :]
-        return (
-            Order(lead[2], rest)
-            if lead[1].lower() in ("after", "following")
-            else Order(rest, lead[2])
-        )
+        is_first = lead[1].lower() in ("after", "following")
+        return Order(lead[2], rest) if is_first else Order(rest, lead[2])
     for pattern, is_later in ((_BEFORE, False), (_AFTER, True), (_THEN, False)):
         match = pattern.search(words)
         if match is None or not match.start():
@@ -114,24 +111,21 @@ def _lasts(lapse: Figure, earlier: Sequence[datetime], later: Sequence[datetime]
 
 def _times(clause: Clause, facts: Sequence[Fact]) -> list[_Event]:
     about = [fact for fact in facts if is_about(clause, fact)]
+    slot = "at"
     if Word.REVERTED in clause.does:
         found = [f for f in about if f.kind is Kind.ROLLBACK and has_versions(f, clause)]
-        return [(at, fact.number) for fact in found for at in fact.times.get("at", ())]
-    if not clause.does.isdisjoint((Word.DEPLOYED, Word.REPLACED)) or clause.versions:
+    elif not clause.does.isdisjoint((Word.DEPLOYED, Word.REPLACED)) or clause.versions:
         found = [f for f in about if f.kind is Kind.DEPLOY and has_versions(f, clause)]
-        return [(at, fact.number) for fact in found for at in fact.times.get("at", ())]
-    if clause.states or "restarts" in clause.nouns or "event" in clause.nouns:
+    elif clause.states or not {"restarts", "event"}.isdisjoint(clause.nouns):
         found = [f for f in about if f.kind is Kind.OBJECT]
-        return [(at, fact.number) for fact in found for at in fact.times.get("at", ())]
-    if Word.RECOVERED in clause.does:
+    elif Word.RECOVERED in clause.does:
         found = [f for f in about if f.kind is Kind.SIGNAL and (clause.roles or f.role in FELT)]
-        return [(at, fact.number) for fact in found for at in fact.times.get("until", ())]
-    if not clause.does.isdisjoint(_ONSET):
-        kinds = (
-            (Kind.SIGNAL, Kind.LOG)
-            if "errors" in clause.roles or Word.FAILS in clause.does
-            else (Kind.SIGNAL,)
-        )
+        slot = "until"
+    elif not clause.does.isdisjoint(_ONSET):
+        of_errors = "errors" in clause.roles or Word.FAILS in clause.does
+        kinds = (Kind.SIGNAL, Kind.LOG) if of_errors else (Kind.SIGNAL,)
         found = [f for f in about if f.kind in kinds and f.way != "flat"]
-        return [(at, fact.number) for fact in found for at in fact.times.get("since", ())]
-    return []
+        slot = "since"
+    else:
+        return []
+    return [(at, fact.number) for fact in found for at in fact.times.get(slot, ())]

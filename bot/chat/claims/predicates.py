@@ -9,6 +9,7 @@ from bot.chat.claims.facts import Fact, Kind
 from bot.chat.claims.lexicon import Word
 from bot.chat.claims.names import Name, folded
 from bot.chat.claims.quantities import Figure, KnownNumber, Numbers
+from bot.chat.claims.sentences import agrees
 
 NOTHING: Final = frozenset[str]()
 FELT: Final = frozenset({"latency", "errors"})  # by users
@@ -131,10 +132,7 @@ def _went(fact: Fact, clause: Clause) -> bool:
 
 
 def bears(way: str, denied: bool, fact: Fact) -> bool:
-    if not fact.way:
-        return False
-    same = fact.way != "flat" if way == "odd" else fact.way == way
-    return same != denied
+    return bool(fact.way) and agrees(way, denied, fact.way)
 
 
 def usage(fact: Fact) -> float:

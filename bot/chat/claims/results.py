@@ -11,6 +11,7 @@ import orjson
 from pydantic import JsonValue
 
 from bot.chat.claims.clocks import STAMP, Clocks, clock, clocks_in, instants, minutes
+from bot.chat.claims.facts import rows_in
 from bot.chat.claims.json_index import NOBODY, PLAIN_NAME, JsonIndex, Reader, indexed
 from bot.chat.claims.names import Name, folded, stands_in
 from bot.chat.claims.quantities import Figure, KnownNumber, Numbers, loose_numbers
@@ -123,11 +124,10 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Where a series went. `sure`: the tool says so itself; else its two ends do."""
+    """Where a series went, by what the tool says or by its two ends."""
 
     product: str
     direction: str  # up, down or flat
-    sure: bool
     says: str
 
 
@@ -263,7 +263,7 @@ class Result:
         return "", 1.0
 
     def _derived(self) -> Iterator[KnownNumber]:
-        for row in [self.fields, *_rows(self.fields.get("products"))]:
+        for row in [self.fields, *rows_in(self.fields.get("products"))]:
             change = row.get("relative_change")
             if isinstance(change, int | float):
                 yield KnownNumber(change + 1, change + 1, "factor")
@@ -283,10 +283,6 @@ def _age_needed(fields: Mapping[str, JsonValue]) -> Iterator[KnownNumber]:
         yield KnownNumber(0.0, needed, "time")
 
 
-def _rows(value: JsonValue) -> list[Mapping[str, JsonValue]]:
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
-
-
 def _lapses(salient: Sequence[datetime]) -> Iterator[KnownNumber]:
     few = list(dict.fromkeys(salient))[:_MOST_SALIENT]
     at = [(each - _EPOCH) // _MICROSECOND for each in few]
@@ -298,17 +294,17 @@ def _compared(
     fields: Mapping[str, JsonValue], arguments: Mapping[str, JsonValue]
 ) -> Iterator[Compared]:
     asked = str(arguments.get("product") or "")
-    rows = _rows(fields.get("products"))
+    rows = rows_in(fields.get("products"))
     if isinstance(fields.get("direction"), str) and not rows:
-        yield Compared(asked, _way(fields), sure=True, says=_said(fields))
+        yield Compared(asked, _way(fields), says=_said(fields))
     for row in rows:
         if isinstance(row.get("direction"), str):
-            yield Compared(str(row.get("product") or ""), _way(row), sure=True, says=_said(row))
+            yield Compared(str(row.get("product") or ""), _way(row), says=_said(row))
     if "step_s" in fields:
-        for one in [fields, *_rows(fields.get("series"))]:
-            trend = _trend(_rows(one.get("samples")))
+        for one in [fields, *rows_in(fields.get("series"))]:
+            trend = _trend(rows_in(one.get("samples")))
             if trend is not None:
-                yield Compared(asked, trend[0], sure=False, says=trend[1])
+                yield Compared(asked, trend[0], says=trend[1])
 
 
 def _way(row: Mapping[str, JsonValue]) -> str:

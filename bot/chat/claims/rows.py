@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pydantic import JsonValue
+from bot.chat.claims.facts import Fields, rows_in, text_of
+from bot.chat.claims.sentences import agrees
 
 # Objects by product's name, in the sweeps' results.
 BY_PRODUCT: Final = frozenset(
@@ -50,7 +51,7 @@ class Row:
         return f"{self.role or 'lines'} of {re.sub(r'[`*_~<>|]', '', self.product)[:60]} {told}"
 
 
-def owners_of(row: Mapping[str, JsonValue]) -> frozenset[str]:
+def owners_of(row: Fields) -> frozenset[str]:
     """The products that a row is about, in lower case; empty where it names none."""
     if not isinstance(row.get("product"), str):
         return frozenset()
@@ -77,18 +78,18 @@ def _is_word(name: str, text: str) -> bool:
     return False
 
 
-def rows_of(fields: Mapping[str, JsonValue]) -> Iterator[Row]:
+def rows_of(fields: Fields) -> Iterator[Row]:
     """Every row of a sweep that says which way something went."""
-    for row in _dicts(fields.get("shifts")):
+    for row in rows_in(fields.get("shifts")):
         yield from _shift(row)
-    for row in _dicts(fields.get("standing")):
+    for row in rows_in(fields.get("standing")):
         if row.get("direction") in ("up", "down"):
-            yield Row(_text(row, "product"), _text(row, "role"), _text(row, "direction"))
-    for row in _dicts(fields.get("changes")):
+            yield Row(text_of(row, "product"), text_of(row, "role"), text_of(row, "direction"))
+    for row in rows_in(fields.get("changes")):
         role = "errors" if row.get("level") in ("error", "fatal") else ""
-        change = _text(row, "change")
+        change = text_of(row, "change")
         way = "up" if change in _MORE else "down" if change == "gone" else "flat"
-        yield Row(_text(row, "product"), role, way)
+        yield Row(text_of(row, "product"), role, way)
     within = fields.get("within")
     for product, roles in within.items() if isinstance(within, dict) else ():
         for role in roles.split() if isinstance(roles, str) else ():
@@ -110,29 +111,16 @@ def _borne(way: str, denied: bool, rows: list[Row], *, felt: bool) -> bool:
     if way == "flat" and not denied and felt:
         # Normal in some roles only does not mean normal.
         return all(row.direction == "flat" or row.is_small or row.role not in _FELT for row in rows)
-    return any(_agrees(way, row) != denied or row.is_small for row in rows)
+    return any(agrees(way, denied, row.direction) or row.is_small for row in rows)
 
 
-def _agrees(way: str, row: Row) -> bool:
-    return row.direction != "flat" if way == "odd" else row.direction == way
-
-
-def _shift(row: Mapping[str, JsonValue]) -> Iterator[Row]:
-    product, way = _text(row, "product"), _text(row, "direction")
+def _shift(row: Fields) -> Iterator[Row]:
+    product, way = text_of(row, "product"), text_of(row, "direction")
     score = row.get("score")
     if way in ("up", "down"):
         is_small = isinstance(score, int | float) and score < _MOVED
-        yield Row(product, _text(row, "role"), way, is_small)
+        yield Row(product, text_of(row, "role"), way, is_small)
     before, after = row.get("before"), row.get("after")
     if isinstance(before, int | float) and isinstance(after, int | float) and before != after:
         role = "errors" if row.get("what") == "failing" else "latency"
         yield Row(product, role, "up" if after > before else "down")
-
-
-def _dicts(value: JsonValue) -> list[Mapping[str, JsonValue]]:
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
-
-
-def _text(row: Mapping[str, JsonValue], name: str) -> str:
-    value = row.get(name)
-    return value if isinstance(value, str) else ""

@@ -7,7 +7,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from bot.chat.claims.facts import Fields, rollbacks_in, rows_in
-from bot.chat.claims.results import Compared, Result
+from bot.chat.claims.results import Result
 from bot.chat.claims.rows import Row, disagreeing, named_in
 from bot.chat.claims.sentences import (
     admits_failure,
@@ -43,7 +43,9 @@ _BAD = re.compile(
     re.IGNORECASE,
 )
 _ROLLED = re.compile(r"\b(?:was|were|has been|have been|got) rolled back\b", re.IGNORECASE)
+_ALL = re.compile(r"\ball\b", re.IGNORECASE)
 _NEGATED = re.compile(r"\b(?:not|no|none|never|n't|neither|0)\b", re.IGNORECASE)
+_STATED = ("deploys", "workflows", "workflow", "status")
 _GOOD_STATES = frozenset(
     ["running", "ok", "completed", "succeeded", "success", "active", "ready", "healthy", "normal"]
 )
@@ -58,15 +60,6 @@ _REPLACED = re.compile(
     r"(v?\d[\w.]*)[^.;]{0,40}?,? ?(?:replacing|replaced|replaces|superseded|superseding) (v?\d[\w.+-]*\d)",
     re.IGNORECASE,
 )
-
-
-def _opposite(words: str, result: Result) -> str:
-    return (
-        _not_none(words, result)
-        or _state(words, result)
-        or _time_taker(words, result)
-        or _order(words, result)
-    )
 
 
 def _not_none(words: str, result: Result) -> str:
@@ -99,12 +92,9 @@ def _state(words: str, result: Result) -> str:
         return ""
     good = [s for s in states if s in _GOOD_STATES]
     bad = [s for s in states if _BAD_STATES.search(s)]
-    claims_bad, claims_good = _BAD.search(words), _GOOD.search(words)
-    if claims_bad and good and not bad:
-        return good[0]
-    if claims_good and not claims_bad and bad and not good:
-        return re.sub(r"[^a-z0-9_ :/-]", "", bad[0])[:40]
-    if claims_good and not claims_bad and bad and re.search(r"\ball\b", words, re.IGNORECASE):
+    if _BAD.search(words):
+        return good[0] if good and not bad else ""
+    if bad and _GOOD.search(words) and (not good or _ALL.search(words)):
         return re.sub(r"[^a-z0-9_ :/-]", "", bad[0])[:40]
     return ""
 
@@ -113,16 +103,10 @@ def _states(result: Result) -> list[str]:
     columns, rows = result.fields.get("columns"), result.fields.get("rows")
     if isinstance(columns, list) and isinstance(rows, list):
         at = next((i for i, c in enumerate(columns) if str(c).lower() == "status"), None)
-        return [
-            str(r[at]).lower()
-            for r in rows
-            if at is not None and isinstance(r, list) and len(r) > at
-        ]
-    return (
-        result.index.statuses
-        if {"deploys", "workflows", "workflow", "status"} & set(result.fields)
-        else []
-    )
+        cells = [r for r in rows if at is not None and isinstance(r, list) and len(r) > at]
+        return [str(r[at or 0]).lower() for r in cells]
+    has_states = not result.fields.keys().isdisjoint(_STATED)
+    return result.index.statuses if has_states else []
 
 
 def _time_taker(words: str, result: Result) -> str:
@@ -175,12 +159,10 @@ def _order(words: str, result: Result) -> str:
         return ""
     new, old = match[1].lower().removeprefix("v"), match[2].lower().removeprefix("v")
     pairs = {
-        (
-            str(r.get("version", "")).lower().removeprefix("v"),
-            str(r.get("previous_version", "")).lower().removeprefix("v"),
+        tuple(
+            str(r.get(key, "")).lower().removeprefix("v") for key in ("version", "previous_version")
         )
-        for r in rows
-        if isinstance(r, dict)
+        for r in rows_in(rows)
     }
     return f"{old} replaced {new}" if (old, new) in pairs and (new, old) not in pairs else ""
 
@@ -190,8 +172,9 @@ def opposed(words: str, cited: Sequence[Result]) -> str:
     if not cited or words.rstrip().endswith("?") or is_suggestion(words):
         return ""
     for result in cited:
-        if told := _opposite(words, result):
-            return f"E{result.number}{SAYS}{told}"
+        for opposite in (_not_none, _state, _time_taker, _order):
+            if told := opposite(words, result):
+                return f"E{result.number}{SAYS}{told}"
     claimed = directions(words)
     if not claimed:
         return ""
@@ -217,7 +200,7 @@ def _other_way(words: str, claimed: list[tuple[str, bool]], cited: Sequence[Resu
     wrong = [
         (way, denied)
         for way, denied in claimed
-        if not any(_bears(way, denied, c) for _, c in compared)
+        if not any(agrees(way, denied, c.direction) for _, c in compared)
     ]
     if not compared or not wrong:
         return ""
@@ -225,7 +208,3 @@ def _other_way(words: str, claimed: list[tuple[str, bool]], cited: Sequence[Resu
         return ""
     result, one = compared[0]
     return f"E{result.number}{SAYS}{one.says}"
-
-
-def _bears(way: str, denied: bool, compared: Compared) -> bool:
-    return agrees(way, denied, compared.direction)

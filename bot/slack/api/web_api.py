@@ -60,52 +60,26 @@ _MOST_CODE = 100  # characters of an error's code, which people see
 # https://docs.slack.dev/reference/methods, the errors of each: these mean that there is no place or
 # person to notify any more.
 _GONE = frozenset(
-    {
-        "cannot_reply_to_message",
-        "channel_not_found",
-        "is_archived",
-        "is_inactive",
-        "not_in_channel",
-        "thread_not_found",
-    }
-)
+    ["cannot_reply_to_message", "channel_not_found", "is_archived", "is_inactive", "not_in_channel",
+     "thread_not_found"]
+)  # fmt: skip
 # Of every method: they say that the token is taken for nothing at all, perhaps only for now.
 _LOCKED_OUT = frozenset(
-    {
-        "account_inactive",
-        "ekm_access_denied",
-        "invalid_auth",
-        "not_authed",
-        "org_login_required",
-        "token_expired",
-        "token_revoked",
-    }
-)
+    ["account_inactive", "ekm_access_denied", "invalid_auth", "not_authed", "org_login_required",
+     "token_expired", "token_revoked"]
+)  # fmt: skip
 _TRANSIENT = frozenset(
-    {
-        "fatal_error",
-        "internal_error",
-        "request_timeout",
-        "service_unavailable",
-        "team_added_to_org",
-        "update_failed",
-    }
-)
+    ["fatal_error", "internal_error", "request_timeout", "service_unavailable", "team_added_to_org",
+     "update_failed"]
+)  # fmt: skip
 _RATE_LIMITED = frozenset({"ratelimited", "rate_limited"})
 # What slack-sdk raises for a token that is no header, and for answers that are not an object of JSON.
 _UNREADABLE = (AttributeError, RecursionError, RuntimeError, TypeError, ValueError)
 # Methods that only read take their arguments in the query; Slack ignores JSON bodies there.
 _READS = (
-    "conversations.",
-    "files.getUploadURLExternal",
-    "files.info",
-    "users.",
-    "usergroups.",
-    "team.",
-    "auth.",
-    "bots.",
-    "chat.getPermalink",
-)
+    "conversations.", "files.getUploadURLExternal", "files.info", "users.", "usergroups.", "team.",
+    "auth.", "bots.", "chat.getPermalink",
+)  # fmt: skip
 
 
 class RateLimited(SurfaceFailed):

@@ -21,12 +21,9 @@ PATH = "/slack/events"
 _READ_TIMEOUT_S = 5.0
 # Bolt takes orders from further headers (x-slack-bolt-*), which no signature covers.
 _PASSED_ON = (
-    "content-type",
-    "x-slack-request-timestamp",
-    "x-slack-signature",
-    "x-slack-retry-num",
+    "content-type", "x-slack-request-timestamp", "x-slack-signature", "x-slack-retry-num",
     "x-slack-retry-reason",
-)
+)  # fmt: skip
 _OBJECTS = ("event", "view")
 _TEXTS = ("type", "subtype", "action_id", "block_id", "callback_id", "command")
 UNREADABLE = (ValueError, RecursionError, AttributeError, TypeError, LookupError)
