@@ -28,8 +28,6 @@ P = TypeVar("P")
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A half-open range of time."""
-
     start: datetime
     end: datetime
 
@@ -129,9 +127,7 @@ class Logs(Protocol):
         """How many lines match, by product, of each query; those without any are left out."""
         ...
 
-    async def sweep(self, query: LogSweepQuery) -> SweptLogs:
-        """The lines of many products, in a few requests."""
-        ...
+    async def sweep(self, query: LogSweepQuery) -> SweptLogs: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,8 +334,6 @@ class Deploys(Protocol):
 
 
 class DeployRecords(Deploys, Protocol):
-    """Reads the deploys that sources told of."""
-
     def unread_sources(self) -> int:
         """How many sources cannot be read now. Their names may be another team's."""
         ...
@@ -387,8 +381,6 @@ class IncidentHistory(Protocol):
 
 
 class AdminInfo(Protocol):
-    """Asks the control plane what a product says of itself."""
-
     async def info(self, product: str, call: "CallContext") -> dict[str, JsonValue]:
         """The envelope, asked for in the asker's name.
 
@@ -441,8 +433,6 @@ class ClusterOffer(Protocol):
 
 
 class Patterns(Protocol):
-    """The team's written patterns and runbooks."""
-
     async def search(self, text: str, limit: int) -> Sequence[WrittenPattern]:
         """The best first. Raises InvalidArguments (no word to search by), CapabilityUnavailable."""
         ...
@@ -484,9 +474,7 @@ class Proposals(Protocol):
 
 
 class Clock(Protocol):
-    def now(self) -> datetime:
-        """The time now, aware, in UTC."""
-        ...
+    def now(self) -> datetime: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,12 +23,10 @@ class SpanNode:
 
     @property
     def start_us(self) -> int:
-        """Since the epoch."""
         return self.span.start_us
 
     @property
     def end_us(self) -> int:
-        """Since the epoch."""
         return self.span.start_us + max(0, self.span.duration_us)
 
 
@@ -68,7 +66,6 @@ class SpanForest:
 
 
 def assemble(spans: Iterable[Span]) -> SpanForest:
-    """The trees of a trace's spans, in any order."""
     nodes, innermost = _placed(spans)
     _adopt(nodes, innermost)
     _note_skew(nodes)

@@ -96,12 +96,10 @@ class TimeRange:
 
     @property
     def text(self) -> str:
-        """The absolute range, as every time-ranged result echoes it."""
         return range_text(self.interval)
 
     @property
     def notes(self) -> list[str]:
-        """The assumption as a note of a result, if one was made."""
         return [self.assumed] if self.assumed else []
 
 

@@ -163,11 +163,9 @@ class LiveConfig:
 
     @property
     def alert_limits(self) -> AlertLimits:
-        """`[policy.alerts]`."""
         return self._now.alert_limits
 
     def tenant_of(self, team: TeamId) -> str:
-        """`bot.domain.tenancy.TenantOf`."""
         return HOME if self.home is None else tenant_of(team, self.home)
 
     def channels_of(self, tenant: str) -> Sequence[ChannelRule]:
@@ -191,7 +189,6 @@ class LiveConfig:
         return Live(lambda: self._now.tenants.get(tenant, TenantRule()).admins)
 
     def roles_of(self, tenant: str) -> Mapping[str, RoleMembers]:
-        """The roles with ids of that workspace."""
         return LiveMapping(lambda: roles_in(self._now.roles, tenant))
 
     def daily_usd_micros(self, tenant: str) -> int:

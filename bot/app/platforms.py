@@ -198,12 +198,10 @@ class Platforms:
         return self._by_team.get(team)
 
     async def show_waiting(self, ask: Ask) -> None:
-        """Show that the turn waits for a slot, where its workspace is served."""
         if (platform := self._by_team.get(ask.place.team)) is not None:
             await platform.show_waiting(ask)
 
     async def show_in_line(self, ask: Ask) -> None:
-        """Show that the turn waits in its thread, where its workspace is served."""
         if (platform := self._by_team.get(ask.place.team)) is not None:
             await platform.show_in_line(ask)
 

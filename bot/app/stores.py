@@ -44,8 +44,6 @@ from bot.store.watches import StoredWatches
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The repositories over one database."""
-
     database: Database
     sessions: StoredSessions
     names: StoredNames

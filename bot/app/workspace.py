@@ -194,7 +194,6 @@ async def slack_surface(
 
 
 def deploys_of(base: Base, proposal: Proposal) -> Deploys | None:
-    """The deploy records that the proposal's channel reads."""
     channels = base.live_config.channels_at(proposal.place.team)
     return base.observed_in(channels, proposal.channel_name).deploys
 

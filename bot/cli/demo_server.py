@@ -32,7 +32,6 @@ def demo_workspace(port: int | None, host: str | None, signals: Signals) -> int:
 
 
 def demo_ask(question: str, channel: str, *, as_json: bool) -> int:
-    """One question against a recorded incident, headless."""
 
     async def work() -> int:
         with tempfile.TemporaryDirectory(prefix="kortex-") as folder:

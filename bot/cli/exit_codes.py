@@ -11,7 +11,6 @@ READER_LEFT: Final = 141  # what a shell reports of a program that SIGPIPE ended
 
 
 def output_closed() -> bool:
-    """Whether standard output is a pipe without a reader."""
     poll = select.poll()
     poll.register(sys.stdout.fileno(), 0)
     return any(event & select.POLLERR for _, event in poll.poll(0))

@@ -50,7 +50,6 @@ class PlainJournal:
         *,
         with_next: bool = False,  # noqa: ARG002 - the port's
     ) -> JsonValue:
-        """Run it; nothing is recorded."""
         return await run()
 
     async def steps(
@@ -76,7 +75,6 @@ class HeadlessStream:
         self._tell = tell
 
     def feed(self, event: TurnEvent) -> None:
-        """One line per finished tool call."""
         if isinstance(event, ToolProgress) and isinstance(event.event, CallEnded):
             record = event.event.outcome.record
             summary = event.event.outcome.summary if record.ok else f"failed: {record.message}"
@@ -121,11 +119,9 @@ class HeadlessSurface:
         return ask.ts
 
     def stream(self, ask: Ask, ts: MessageTs) -> HeadlessStream:  # noqa: ARG002 - the port's
-        """Progress goes to standard error, line by line."""
         return HeadlessStream(self._tell)
 
     async def show_card(self, proposal: Proposal) -> MessageTs:
-        """Keep it for the JSON."""
         self.proposals = [p for p in self.proposals if p.id != proposal.id] + [proposal]
         return MessageTs(proposal.id)
 
@@ -243,8 +239,6 @@ def _json_or_text(text: str) -> JsonValue:
 
 
 class _Never:
-    """A stop signal that never comes."""
-
     requested = False
     by = ""
 
@@ -259,5 +253,4 @@ class NeverStopped:
         return False
 
     def watch(self, turn: TurnId) -> _Never:  # noqa: ARG002 - the port's
-        """A signal that never comes."""
         return _Never()

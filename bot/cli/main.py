@@ -121,7 +121,6 @@ def completion(shell: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command and exit."""
     sys.exit(_exit_code(list(sys.argv[1:] if arguments is None else arguments)))
 
 

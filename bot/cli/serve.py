@@ -17,7 +17,6 @@ STOPPING: Final = "stopping: no new work, running answers finish"
 
 
 def run_one(config: Path, signals: Signals) -> int:
-    """The exit code of one process that serves."""
     return guarded(lambda: _serve(config, signals))
 
 

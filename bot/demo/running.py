@@ -146,7 +146,6 @@ class DemoProviders:
         self._base = base
 
     async def options(self) -> Sequence[ProviderOption]:
-        """What could be chosen, and why not."""
         providers = self._base.providers if self._base else {}
         return [
             ProviderOption(name, _LABELS[name], reason is None, reason or "", name == self.chosen)

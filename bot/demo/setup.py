@@ -75,7 +75,6 @@ def write_private(path: Path, text: str) -> None:
 
 
 def plane_values(url: str, token: str, read_token: str) -> Mapping[str, str]:
-    """What `demo.toml` wants to know of the control plane."""
     return {
         "KORTEX_DEMO_CONTROL_PLANE": url,
         "KORTEX_DEMO_CONTROL_PLANE_TOKEN": token,
@@ -98,7 +97,6 @@ def demo_control_plane(
 
 
 def demo_incidents() -> RecordedIncidents:
-    """What has happened in the demo's shop, as of now."""
     return RecordedIncidents(SystemClock(), UnsealedCodec())
 
 
@@ -125,7 +123,6 @@ def alert_script(port: int, token: str) -> str:
 
 @asynccontextmanager
 async def local(app: web.Application) -> AsyncIterator[str]:
-    """Serve it on a free loopback port."""
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
     await runner.setup()
     try:

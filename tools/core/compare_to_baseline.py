@@ -31,16 +31,12 @@ EARLIER_DAYS = 3
 
 
 class CompareInput(ToolInput):
-    """Which metric, and the window under test."""
-
     product: ProductOrAny
     metric_name: MetricName
     time_range: TimeRangeText
 
 
 class CompareToBaseline:
-    """Compares a window of a metric with the 24 hours before it."""
-
     contract = read_only(
         "compare_to_baseline",
         "Whether a metric is unusual in a time range, against the 24 hours and the hour before"

@@ -16,8 +16,6 @@ AGREEING_DAYS = 2  # earlier days on which it was so: then it is the time of day
 
 
 class ComparedSample(ToolOutput):
-    """One of the most important points."""
-
     ts: str
     value: float
     z_score: float | None = None
@@ -93,7 +91,6 @@ class Compared:
 
     @property
     def since(self) -> datetime | None:
-        """When the sustained anomaly began."""
         return sustained_from(self.window, self.usual, self.spacing_s)
 
     @property
@@ -116,8 +113,6 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class AnswerNotes:
-    """What an answer says beside the numbers of its series."""
-
     when: TimeRange
     usual: str
     unit: str | None

@@ -22,8 +22,6 @@ _SILENT_S: Final = 180.0  # what comes by tens does so within it; lines arrive l
 
 
 class PatternsInput(SweepInput):
-    """The product, the window and the baseline."""
-
     product: Annotated[
         ProductOrNone,
         Field(description="this one, with what comes as always too; empty: all of the channel's"),
@@ -84,8 +82,6 @@ class PatternsOutput(ToolOutput):
 
 
 class ErrorPatterns:
-    """Reads the newest lines of products in the window and before it, and folds them."""
-
     contract = read_only(
         "error_patterns",
         "Log patterns that are new, more frequent or gone against the time before: how many, "

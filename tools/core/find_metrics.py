@@ -56,8 +56,6 @@ class FindOutput(ToolOutput):
 
 
 class FindMetrics:
-    """Lists what the metrics backend has of a product."""
-
     contract = read_only(
         "find_metrics",
         "The metrics that a product has, with role, unit and reading. Use before guessing a name.",

@@ -20,7 +20,6 @@ class LogEntry(ToolOutput):
 
 
 def log_entry(line: LogLine) -> LogEntry:
-    """The line, cleaned and cut to what can be read."""
     return LogEntry.model_validate(log_fields(line))
 
 

@@ -28,7 +28,6 @@ class Part:
     swept: SweptLogs
 
     def sample(self) -> Sample:
-        """As it is compared."""
         start, end = self.interval.start.timestamp(), self.interval.end.timestamp()
         return Sample(self.swept.lines, self.swept.counts, start, end)
 

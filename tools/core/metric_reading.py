@@ -33,8 +33,6 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class MetricRead:
-    """Series at one step, and what they show."""
-
     start: datetime
     step_s: float
     signals: Mapping[str, Signal]

@@ -71,8 +71,6 @@ class ParametersInput(ToolInput):
 
 
 class ParametersOutput(ToolOutput):
-    """`params_schema` is JSON Schema."""
-
     operation: str
     description: str
     params_schema: dict[str, JsonValue]

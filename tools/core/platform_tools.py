@@ -66,7 +66,6 @@ def _workflow(one: Workflow) -> WorkflowEntry:
 
 
 def _shown(found: Sequence[T]) -> tuple[Sequence[T], bool]:
-    """The first ones, and whether there are more."""
     return found[:MAX_ENTRIES], len(found) > MAX_ENTRIES
 
 
@@ -87,8 +86,6 @@ class ApplicationEntry(ToolOutput):
 
 
 class ApplicationsOutput(ToolOutput):
-    """In the platform's order."""
-
     applications: list[ApplicationEntry]
     total: int
     truncated: bool
@@ -241,8 +238,6 @@ class ResourcesInput(ToolInput):
 
 
 class ResourcesOutput(ToolOutput):
-    """In the platform's order."""
-
     resources: list[ResourceEntry]
     total: int
     truncated: bool

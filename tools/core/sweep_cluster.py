@@ -92,8 +92,6 @@ class ClusterSweep(ToolOutput):
 
 
 class SweepCluster:
-    """Reads pods, workloads, Services, nodes and events, and the last lines of what crashed."""
-
     contract = read_only(
         "sweep_cluster",
         "Problems in Kubernetes for all products, with the reason: pods, workloads, Services,"

@@ -43,8 +43,6 @@ WORTH_TELLING: Final = 1.5  # spreads
 
 
 class SweepMetrics:
-    """Discovers, reads all at once, compares robustly."""
-
     contract = read_only(
         "sweep_metrics",
         "Changed metrics of all products, by role, against the time before: size and onset, "

@@ -59,8 +59,6 @@ class TraceSweep(ToolOutput):
 
 
 class SweepTraces:
-    """Compares a sample of traces of the window with one of before."""
-
     contract = read_only(
         "sweep_traces",
         "Calls between services, and services with a growing own time, network time or share "

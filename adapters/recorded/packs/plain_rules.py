@@ -32,7 +32,6 @@ class PlainAnswer:
 
 
 def plain_answer(recording: Recording) -> PlainAnswer:
-    """What the rules say of this case."""
     products = recording.case.products
     scores = dict.fromkeys(products, 0.0)
     for product, score in _evidence(recording, frozenset(products)):

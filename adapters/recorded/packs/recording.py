@@ -53,8 +53,6 @@ class RecordedSeries:
 
 @dataclass(frozen=True, slots=True)
 class RecordedLine:
-    """One log line with the labels of its stream."""
-
     ts_ns: int
     labels: Mapping[str, str]
     text: str

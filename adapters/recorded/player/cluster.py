@@ -32,9 +32,7 @@ _LOG_S: Final = 15 * 60
 class ClusterSource(Protocol):
     """The cluster of an incident: its objects and events as the API returns them."""
 
-    def objects(self) -> Sequence[Object]:
-        """All objects as they are now."""
-        ...
+    def objects(self) -> Sequence[Object]: ...
 
     def events(self) -> Sequence[Object]:
         """All events that are still kept."""

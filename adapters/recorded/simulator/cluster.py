@@ -31,7 +31,6 @@ class SimulatedCluster:
         return [one for service in SERVICES for one in self._of(service)]
 
     def events(self) -> Sequence[Object]:
-        """The rollouts of the last hour."""
         since = self._clock.now() - _EVENTS_LAST
         return [
             {

@@ -105,7 +105,6 @@ class RecordedOffer:
     """The same for every incident."""
 
     async def kinds(self) -> Sequence[OfferedKind]:
-        """The five kinds that the recorded cluster offers."""
         return [
             OfferedKind(
                 one.kind, one.api_version, one.plural, one.namespaced, one.short_names,

@@ -35,7 +35,6 @@ class RecordedPlatform:
         self._clock = clock
 
     async def applications(self, call: CallContext) -> Sequence[Application]:
-        """All of the shop."""
         del call
         return [_application(one) for one in SERVICES if not one.datastore]
 

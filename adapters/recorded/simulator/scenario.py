@@ -61,8 +61,6 @@ class Chronic:
 
 @dataclass(frozen=True, slots=True)
 class OneLine:
-    """A line written once."""
-
     service: str
     level: str
     at: datetime
@@ -81,8 +79,6 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Everything that sets one incident apart from a healthy day."""
-
     name: str
     channel: str
     products: tuple[str, ...]  # what the channel is about

@@ -56,7 +56,6 @@ class ChatClient:
         return await self._call("GET", "/api/v1/me", models.Me)
 
     async def open(self, channel: str) -> models.Session:
-        """A new conversation where the rules of that channel hold."""
         wanted = models.NewSession(channel=channel)
         return await self._call("POST", "/chat/v1/sessions", models.Session, wanted)
 

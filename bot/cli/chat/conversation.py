@@ -40,7 +40,6 @@ class TerminalConversation:
     _answering: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Read lines until the input ends or the person leaves."""
         while (line := await self.read("> ")) is not None:
             if line.strip() == "/quit":
                 return

@@ -47,17 +47,14 @@ class Screen:
     _claims: Sequence[models.Claim] = ()  # sent just before the end of their answer
 
     def line(self, text: str = "") -> None:
-        """Our own words."""
         self._end_text()
         self._round = ""
         self.write(f"{text}\n")
 
     def note(self, text: str) -> None:
-        """Something beside the answer."""
         self.line(self._in(_DIM, clean(text)))
 
     def warn(self, text: str) -> None:
-        """Something that must not be missed."""
         self.line(self._in(_WARN, clean(text)))
 
     def event(self, event: models.Event) -> None:
@@ -89,7 +86,6 @@ class Screen:
         self._answer(f"{clean(message.text)}\n")
 
     def evidence(self, found: models.Evidence) -> None:
-        """One result: its charts in characters, then its content."""
         self.line(
             self._in(_BOLD, f"{found.number} {clean(short(found.tool))}: {clean(found.summary)}")
         )

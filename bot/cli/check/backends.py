@@ -134,7 +134,6 @@ async def check_feeds(asked: InstallationProbe) -> Sequence[Finding]:
 
 
 async def check_patterns(asked: InstallationProbe) -> Sequence[Finding]:
-    """The folder is read."""
     folder, patterns = asked.of.settings.patterns.folder, asked.of.observed.patterns
     if patterns is None or not folder:
         return [unset("patterns", "[patterns]")]

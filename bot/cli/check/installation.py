@@ -51,7 +51,6 @@ class Installation:
 
     @property
     def products(self) -> tuple[str, ...]:
-        """Every product that a channel names."""
         named = [one for channel in self.settings.channels for one in channel.products]
         return tuple(one for one in dict.fromkeys(named) if one != "*")
 

@@ -29,7 +29,6 @@ MOST_TOGETHER = 3  # products named in front of a line
 
 
 async def check_observed(asked: InstallationProbe) -> Sequence[Finding]:
-    """Logs, metrics, traces and errors."""
     of = asked.of
     observe = of.settings.observe
     names = {name for family in FAMILIES for name in named_of(observe, family)}

@@ -62,7 +62,6 @@ async def check_tokens(settings: Settings) -> tuple[Sequence[Finding], SlackIden
 
 
 def token_shape(access: SlackAccess) -> Sequence[Finding]:
-    """The problems that the form of the tokens shows."""
     if not any(v.strip() for v in (access.bot_token, access.app_token, access.signing_secret)):
         words = "no tokens yet: `kortex ask` works without them, `kortex run` does not start"
         return [Finding("slack", False, words, warning=True)]
@@ -135,7 +134,6 @@ class _Answer(BaseModel):
 
 
 async def check_alerts(asked: InstallationProbe) -> Sequence[Finding]:
-    """Where alerts arrive, and each rule's channel."""
     return await alert_findings(asked.of.settings, (await asked.slack())[1])
 
 

@@ -125,7 +125,6 @@ async def check_audit(settings: Settings, *, readable: bool = True) -> Finding:
 
 
 async def check_outlets(asked: InstallationProbe) -> Sequence[Finding]:
-    """Where events and checkpoints of the audit log go."""
     settings = asked.of.settings
     audit = settings.audit
     part, questions = "audit checkpoints", []

@@ -63,7 +63,6 @@ def within(seconds: float) -> float:
 
 
 def unanswered(seconds: float) -> str:
-    """The words about a system that did not answer."""
     return f"no answer within {within(seconds):.2g} s"
 
 
@@ -108,7 +107,6 @@ class UnwaitedThreads(ThreadPoolExecutor):
     def submit(
         self, work: Callable[..., Made], /, *arguments: object, **named: object
     ) -> Future[Made]:
-        """Begin it now."""
         future: Future[Made] = Future()
         Thread(target=_run, args=(future, work, arguments, named), daemon=True).start()
         return future

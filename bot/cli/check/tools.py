@@ -109,7 +109,6 @@ async def check_plugins(plugins: Plugins, settings: Settings) -> list[Finding]:
 
 
 def plugin_problems(plugins: Plugins) -> list[Finding]:
-    """Each manifest that was not loaded."""
     return [
         Finding(f"plugin {Path(problem.file).name}", False, str(problem))
         for problem in plugins.problems

@@ -165,14 +165,11 @@ def truth_of(found: CaseFiles) -> Truth | None:
 
 
 def database_url(database: Path) -> str:
-    """The address of a SQLite file."""
     return f"sqlite:///{database}"
 
 
 @dataclass(frozen=True, slots=True)
 class StoppedClock:
-    """Always the same moment."""
-
     at: datetime
 
     def now(self) -> datetime:

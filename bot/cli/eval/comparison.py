@@ -49,7 +49,6 @@ class Comparison:
     worse: Sequence[str]
 
     def as_json(self) -> dict[str, JsonValue]:
-        """The value of `against`."""
         sets: list[JsonValue] = [
             {"set": name, "before": dict(self.before[name]), "after": dict(self.after[name])}
             for name in self.before

@@ -47,7 +47,6 @@ class Result:
     failed: bool = False
 
     def as_json(self) -> dict[str, JsonValue]:
-        """A line of a results file."""
         return {
             "id": self.id,
             "verdict": self.verdict,

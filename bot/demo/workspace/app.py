@@ -24,7 +24,6 @@ MAX_BODY_BYTES = 4 * 2**20
 
 
 def api_base_url(port: int, host: str = "127.0.0.1") -> str:
-    """What to configure as Slack's `api_base_url`."""
     return f"http://{host}:{port}/api/"
 
 

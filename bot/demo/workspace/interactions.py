@@ -111,7 +111,6 @@ def block_actions(
 def view_actions(
     app: AppIdentity, user: User, view: JsonObject, element: JsonObject, chosen: JsonObject
 ) -> JsonObject:
-    """A press inside a modal or on the app's home."""
     return _common(app, user) | {
         "type": "block_actions",
         "container": {"type": "view", "view_id": view.get("id", "")},

@@ -29,7 +29,6 @@ def objects_at(source: JsonObject, key: str) -> list[JsonObject]:
 
 
 def texts_at(source: JsonObject, key: str) -> list[str]:
-    """The texts in the list under a key."""
     value = source.get(key)
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 

@@ -111,8 +111,6 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class UserGroup:
-    """A user group (`@handle`)."""
-
     id: str
     handle: str
     name: str
@@ -136,8 +134,6 @@ class UserGroup:
 
 @dataclass(slots=True)
 class Roster:
-    """The people, channels and groups of one workspace, as they are now."""
-
     users: dict[str, User] = field(default_factory=dict)
     channels: dict[str, Channel] = field(default_factory=dict)
     groups: dict[str, UserGroup] = field(default_factory=dict)

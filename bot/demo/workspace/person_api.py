@@ -51,8 +51,6 @@ async def person_errors(request: web.Request, handler: Handler) -> web.StreamRes
 
 @dataclass(slots=True)
 class PersonApi:
-    """Everything under `/person/`."""
-
     workspace: Workspace
     providers: ProviderChoice | None = None
 
@@ -66,7 +64,6 @@ class PersonApi:
         router.add_post("/person/provider", self.choose_provider)
 
     async def describe(self, request: web.Request) -> web.Response:
-        """The people, the channels a person sees, and their open dialogs."""
         workspace, user = self.workspace, request.query.get("user", "")
         channels = workspace.roster.channels.values()
         return _json(
@@ -109,7 +106,6 @@ class PersonApi:
         }
 
     async def read(self, request: web.Request) -> web.Response:
-        """The messages of a channel as one person sees them."""
         user, channel = request.query.get("user", ""), request.match_info["channel"]
         timeline = self.workspace.timeline
         messages: list[JsonValue] = [

@@ -17,8 +17,6 @@ from bot.demo.workspace.typed_text import mentioned
 
 @dataclass(slots=True)
 class Posting:
-    """Writes the timeline and notifies apps and pages."""
-
     app: AppIdentity
     roster: Roster
     timeline: Timeline

@@ -111,7 +111,6 @@ class SocketModeHub:
             )
 
     async def drop(self) -> None:
-        """Close every connection without a word."""
         for socket in tuple(self.connections):
             self._remove(socket)
             await socket.close()

@@ -54,8 +54,6 @@ class RequestGate:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a workspace is made of."""
-
     app: AppIdentity = field(default_factory=AppIdentity)
     request_gate: RequestGate = field(default_factory=RequestGate)
     delivery: DeliveryPolicy = field(default_factory=DeliveryPolicy)
@@ -94,12 +92,10 @@ class Workspace:
 
     @property
     def bot_token(self) -> str:
-        """`xoxb-…`."""
         return self.app.bot_token
 
     @property
     def app_token(self) -> str:
-        """`xapp-…`, for Socket Mode."""
         return self.app.app_token
 
     @property
@@ -216,7 +212,6 @@ class Workspace:
     async def press_in_view(
         self, user: str, view_id: str, action_id: str, chosen: JsonObject | None = None
     ) -> Ack:
-        """Press something in an open modal or on the home."""
         person = self._active(user)
         home = self.modals.home(user)
         view = home if home and home.get("id") == view_id else self._own_view(user, view_id)
@@ -248,7 +243,6 @@ class Workspace:
                 self._close(user, view_id)
 
     async def dismiss(self, user: str, view_id: str) -> None:
-        """Close a modal without submitting."""
         person = self._active(user)
         view = self._own_view(user, view_id)
         self._close(user, view_id)
