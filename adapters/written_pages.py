@@ -79,7 +79,7 @@ def _sections(body: str) -> Iterator[tuple[int, str, str]]:
 
 
 class PageSet:
-    """`tools.capabilities.Patterns` over pages in memory."""
+    """`tools.cluster_offer.Patterns` over pages in memory."""
 
     def __init__(self, pages: Sequence[Page]) -> None:
         self._pages = [(page, page.words) for page in pages if page.sections]
@@ -96,7 +96,7 @@ class PageSet:
 
 
 class FolderPages:
-    """`tools.capabilities.Patterns` over the `.md` files of a folder, read again when one changes."""
+    """`tools.cluster_offer.Patterns` over the `.md` files of a folder, read again when one changes."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -27,7 +27,8 @@ from tests.fakes.probe import FakeFreeze, FakeProbe
 from tests.fakes.redactor import FakeRedactor
 from tests.fakes.stores import Memory, MemoryAudit, MemoryProposals
 from tests.fakes.watches import MemoryWatches
-from tools.capabilities import CallContext, ProposalDraft
+from tools.capabilities import CallContext
+from tools.operation import ProposalDraft
 from tools.redactor import Redacted
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

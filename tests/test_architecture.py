@@ -20,7 +20,8 @@ from bot.store.address import addressed
 from bot.store.engines import sqlite_engine
 from tests.foreign_names import reaches
 from tests.sources import PACKAGES, ROOT, Source, code_lines, migrations, sources
-from tools.capabilities import CallContext, ProposalDraft
+from tools.capabilities import CallContext
+from tools.operation import ProposalDraft
 from tools.records import ToolInvocationRecord, ToolOutcome
 
 MAX_CODE_LINES = 300

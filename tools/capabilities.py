@@ -15,9 +15,9 @@ from pydantic import JsonValue
 from tools.attached import AttachedFile
 from tools.call_limits import NOTHING_SPENT, Spent
 from tools.cluster_objects import Kubernetes
-from tools.cluster_offer import OfferedKind, ResourceSchema, WrittenPattern
+from tools.cluster_offer import ClusterOffer, Patterns
 from tools.error_issues import ErrorIssues
-from tools.operation import Operations
+from tools.operation import Operations, ProposalDraft, ProposalReceipt
 from tools.platform import Application, PlatformResource, PlatformStats, Workflow
 from tools.port import Port
 from tools.products import Reading
@@ -415,54 +415,6 @@ class Platform(Protocol):
         ...
 
     async def stats(self, call: "CallContext") -> PlatformStats: ...
-
-
-class ClusterOffer(Protocol):
-    """What can be created in a cluster. Both raise UpstreamFailed and CapabilityUnavailable."""
-
-    async def kinds(self) -> Sequence[OfferedKind]:
-        """Every kind once, in the version that the cluster prefers."""
-        ...
-
-    async def schema(self, kind: str, api_version: str, below: str) -> ResourceSchema:
-        """The fields of a kind, from `below` (a dotted path, empty: the top) two levels down.
-
-        Raises InvalidArguments for an unknown kind or field.
-        """
-        ...
-
-
-class Patterns(Protocol):
-    async def search(self, text: str, limit: int) -> Sequence[WrittenPattern]:
-        """The best first. Raises InvalidArguments (no word to search by), CapabilityUnavailable."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class ProposalDraft:
-    """What a model asks people to confirm. Everything here is the model's word, not fact."""
-
-    action: str
-    product: str
-    params: Mapping[str, JsonValue]
-    rationale: str
-    blast_radius: str = ""
-    reversible: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ProposalReceipt:
-    """The model's receipt: stored, shown, waiting for a person.
-
-    `posted` is False when the card could not be shown: stored, and shown as soon as possible.
-    `stored` is False if no person can decide: checked, and shown to the asker, without a row.
-    """
-
-    proposal_id: str
-    expires_at: datetime
-    awaits: Sequence[str]  # the roles that may confirm, in words
-    posted: bool = True
-    stored: bool = True
 
 
 class Proposals(Protocol):

@@ -1,7 +1,8 @@
-"""What a cluster offers to those who run things on it: kinds, and the fields of a kind. Values only."""
+"""What a cluster and a team offer to those who run things: kinds, their fields, and written pages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +46,24 @@ class WrittenPattern:
     file: str
     section: str
     text: str
+
+
+class ClusterOffer(Protocol):
+    """What can be created in a cluster. Both raise UpstreamFailed and CapabilityUnavailable."""
+
+    async def kinds(self) -> Sequence[OfferedKind]:
+        """Every kind once, in the version that the cluster prefers."""
+        ...
+
+    async def schema(self, kind: str, api_version: str, below: str) -> ResourceSchema:
+        """The fields of a kind, from `below` (a dotted path, empty: the top) two levels down.
+
+        Raises InvalidArguments for an unknown kind or field.
+        """
+        ...
+
+
+class Patterns(Protocol):
+    async def search(self, text: str, limit: int) -> Sequence[WrittenPattern]:
+        """The best first. Raises InvalidArguments (no word to search by), CapabilityUnavailable."""
+        ...

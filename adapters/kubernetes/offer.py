@@ -1,4 +1,4 @@
-"""`tools.capabilities.ClusterOffer` on a real API server: its discovery and its OpenAPI documents."""
+"""`tools.cluster_offer.ClusterOffer` on a real API server: its discovery and its OpenAPI documents."""
 
 import asyncio
 import time

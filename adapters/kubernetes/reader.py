@@ -27,7 +27,6 @@ from adapters.kubernetes.kinds import (
     kind_of,
     known_kind,
 )
-from tools.capabilities import ClusterOffer
 from tools.cluster_objects import (
     ClusterEvent,
     ObjectList,
@@ -35,6 +34,7 @@ from tools.cluster_objects import (
     ObjectTable,
     PodLogQuery,
 )
+from tools.cluster_offer import ClusterOffer
 from tools.errors import InvalidArguments, UpstreamFailed
 from tools.output import lines_of
 from tools.outside_json import Entries, OutsideModel, SetInstant, Unread

@@ -19,8 +19,9 @@ from bot.domain.chart import Chart, around
 from bot.domain.proposal import Proposal, ProposalState, is_rehearsal
 from bot.ports.audit_log import AuditLog
 from bot.ports.proposals import Watches, WatchKind
-from tools.capabilities import CallContext, Clock, ProposalDraft, ProposalReceipt
+from tools.capabilities import CallContext, Clock
 from tools.errors import InvalidArguments, ToolError
+from tools.operation import ProposalDraft, ProposalReceipt
 from tools.timerange import instant_text
 
 log = structlog.stdlib.get_logger(__name__)

@@ -34,8 +34,9 @@ from bot.domain.proposal import (
 from bot.ports.failures import StorageUnavailable
 from bot.ports.platform import PlatformTraits
 from bot.ports.proposals import FreezeState, OnState, ProposalStore, Watches, uncounted
-from tools.capabilities import CallContext, ProposalDraft, ProposalReceipt
+from tools.capabilities import CallContext
 from tools.errors import CapabilityUnavailable, InvalidArguments
+from tools.operation import ProposalDraft, ProposalReceipt
 from tools.redactor import MASK_PREFIX
 
 log = structlog.stdlib.get_logger(__name__)

@@ -36,15 +36,8 @@ from bot.settings.observe import (
     TracesBackend,
 )
 from bot.settings.reading import ConfigurationError, needing_extra
-from tools.capabilities import (
-    AdminInfo,
-    Clock,
-    Logs,
-    Metrics,
-    Patterns,
-    Platform,
-    Traces,
-)
+from tools.capabilities import AdminInfo, Clock, Logs, Metrics, Platform, Traces
+from tools.cluster_offer import Patterns
 from tools.error_issues import ErrorIssues
 from tools.errors import InvalidArguments
 from tools.port import Port

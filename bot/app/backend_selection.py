@@ -32,18 +32,17 @@ from tools.capabilities import (
     AdminInfo,
     Capabilities,
     Clock,
-    ClusterOffer,
     DeployRecords,
     Deploys,
     IncidentHistory,
     Logs,
     Metrics,
-    Patterns,
     Platform,
     Proposals,
     Traces,
 )
 from tools.cluster_objects import Kubernetes
+from tools.cluster_offer import ClusterOffer, Patterns
 from tools.error_issues import ErrorIssues
 from tools.errors import NobodyToAsk
 from tools.operation import Operations

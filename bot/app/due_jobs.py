@@ -52,7 +52,8 @@ from bot.telemetry.levels import Levels
 from bot.upkeep.deploy_feeds import TICK_S, FeedRound, FeedSweep
 from bot.upkeep.jobs import Job
 from bot.upkeep.retention import RECORDS_S, SWEEP_S, RecordsSweep, RetentionPeriods, RetentionSweep
-from tools.capabilities import CallContext, ProposalDraft, ProposalReceipt
+from tools.capabilities import CallContext
+from tools.operation import ProposalDraft, ProposalReceipt
 
 STRANDED_S = 30.0
 IDLE_S = 60.0

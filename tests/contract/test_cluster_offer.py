@@ -15,7 +15,7 @@ from adapters.recorded.simulator.cluster_offer import RecordedOffer
 from tests.fakes.capabilities import fake_capabilities
 from tests.fakes.kubernetes_server import TOKEN, KubernetesServer
 from tests.fakes.tools import bench
-from tools.capabilities import ClusterOffer
+from tools.cluster_offer import ClusterOffer
 from tools.contract import AnyTool
 from tools.core.cluster_kinds import GetResourceSchema, SearchCapabilities
 from tools.errors import InvalidArguments, UpstreamFailed

@@ -9,7 +9,7 @@ from adapters.recorded.simulator.pages import PAGES, recorded_pages
 from adapters.written_pages import MAX_PAGE_BYTES, FolderPages, read_page
 from tests.fakes.capabilities import fake_capabilities
 from tests.fakes.tools import bench
-from tools.capabilities import Patterns
+from tools.cluster_offer import Patterns
 from tools.core.search_patterns import SearchPatterns
 from tools.errors import CapabilityUnavailable, InvalidArguments
 

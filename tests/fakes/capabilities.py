@@ -19,8 +19,6 @@ from tools.capabilities import (
     MetricQuery,
     MetricResult,
     PastIncident,
-    ProposalDraft,
-    ProposalReceipt,
     Series,
     SweepQuery,
     Swept,
@@ -33,6 +31,7 @@ from tools.capabilities import (
     TraceSummary,
 )
 from tools.errors import InvalidArguments
+from tools.operation import ProposalDraft, ProposalReceipt
 from tools.signals import Discovered, Place, Signal
 
 NOW = datetime(2026, 4, 7, 14, 35, tzinfo=UTC)

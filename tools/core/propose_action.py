@@ -4,10 +4,11 @@ from typing import Annotated, Final
 
 from pydantic import Field, JsonValue
 
-from tools.capabilities import CallContext, Capabilities, ProposalDraft
+from tools.capabilities import CallContext, Capabilities
 from tools.contract import LOOKUP, PROPOSE_TOOL_ID, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.arguments import Product
 from tools.core.built_in import bound
+from tools.operation import ProposalDraft
 from tools.products import BY_PRODUCT
 from tools.timerange import instant_text
 

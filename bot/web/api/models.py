@@ -16,22 +16,17 @@ CHANNEL: Final = r"^\w[\w.-]*$"
 JsonObject: TypeAlias = dict[str, JsonValue]
 
 
-class Wire(BaseModel):
-    """Its validator is made at the first use: 9 MB of them that a process without callers never needs."""
-
-    model_config = ConfigDict(defer_build=True)
-
-
-class Request(Wire):
+# Validators are made at the first use: 9 MB of them that a process without callers never needs.
+class Request(BaseModel):
     """A body. Unknown keys are refused: a misspelt one would silently mean nothing."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
-class ApiResponse(Wire):
+class ApiResponse(BaseModel):
     """An answer, or an event of a stream."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
 class NewSession(Request):

@@ -30,7 +30,7 @@ Open = Callable[..., Awaitable[KubernetesApi]]
 
 
 class Offer:
-    """`tools.capabilities.ClusterOffer` of three custom kinds."""
+    """`tools.cluster_offer.ClusterOffer` of three custom kinds."""
 
     async def kinds(self) -> list[OfferedKind]:
         return [ROLLOUT, SEALED, CLIMBING]

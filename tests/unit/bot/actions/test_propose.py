@@ -14,8 +14,8 @@ from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.slack.views.cards import CONFIRM_ACTION, card
 from tests.fakes.card_wall import TRAITS, CardWall
 from tests.fixtures_actions import DRAFT, HERE, NOW, PLACE, ROLLBACK, World, another, call
-from tools.capabilities import ProposalDraft
 from tools.errors import CapabilityUnavailable, InvalidArguments
+from tools.operation import ProposalDraft
 
 NOBODYS = Channel("incident-checkout", ChannelRule("*"))
 

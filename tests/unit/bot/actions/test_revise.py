@@ -17,8 +17,8 @@ from tests.fakes.card_wall import TRAITS
 from tests.fakes.journal import Fuse
 from tests.fakes.redactor import FakeRedactor
 from tests.fixtures_actions import ROLLBACK, World, confirm
-from tools.capabilities import ProposalDraft
 from tools.errors import InvalidArguments
+from tools.operation import ProposalDraft
 
 S = ProposalState
 TYPED = replace(

@@ -18,7 +18,7 @@ from bot.domain.proposal import ProposalState as S
 from bot.ports.proposals import WatchKind
 from tests.fakes.control_plane import DONE, LOST, FakeControlPlane
 from tests.fixtures_actions import PLACE, ROLLBACK, World, confirm, no_sleep
-from tools.capabilities import ProposalDraft, ProposalReceipt
+from tools.operation import ProposalDraft, ProposalReceipt
 
 RUNNING = ControlAnswer(AnswerKind.RUNNING, "step 1 of 3", 200, {"run": 9})
 FURTHER = ControlAnswer(AnswerKind.RUNNING, "step 2 of 3", 200, {"run": 9})
