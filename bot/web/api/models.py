@@ -16,17 +16,21 @@ CHANNEL: Final = r"^\w[\w.-]*$"
 JsonObject: TypeAlias = dict[str, JsonValue]
 
 
-# Validators are made at the first use: 9 MB of them that a process without callers never needs.
-class Request(BaseModel):
+class Wire(BaseModel):
+    # Validators are made at the first use: a process without callers never needs 9 MB of them.
+    model_config = ConfigDict(defer_build=True)
+
+
+class Request(Wire):
     """A body. Unknown keys are refused: a misspelt one would silently mean nothing."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class ApiResponse(BaseModel):
+class ApiResponse(Wire):
     """An answer, or an event of a stream."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class NewSession(Request):
@@ -443,16 +447,12 @@ class Providers(ApiResponse):
     providers: list[JsonObject]
 
 
-class Tools(ApiResponse):
+class Tools(ApiResponse, extra="allow"):
     """Every tool, its toolsets and how its calls went."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
 
-
-class Budget(ApiResponse):
+class Budget(ApiResponse, extra="allow"):
     """Today's spending (UTC), in micro-dollars, and a forecast for the day."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
 
 
 class AuditEntries(ApiResponse):
