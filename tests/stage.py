@@ -20,7 +20,7 @@ from bot.demo.workspace.json_access import JsonObject
 from bot.demo.workspace.people import User
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.demo.workspace.state import Workspace
-from bot.demo.workspace.stored_messages import Message
+from bot.demo.workspace.timeline import Message
 from bot.settings.model import Settings
 from bot.slack.views.modals import REFUSED
 from bot.slack.views.sources import OPEN_ACTION, OVERVIEW_ACTION

@@ -335,8 +335,7 @@ def _recorded(
     incidents: "RecordedIncidents", stored: IncidentHistory, real: Observed
 ) -> ObservedIn:
     from adapters.recorded.simulator.cluster_offer import RecordedOffer
-    from adapters.recorded.simulator.history import RecordedHistory, past_incidents
-    from adapters.recorded.simulator.pages import recorded_pages
+    from adapters.recorded.simulator.history import RecordedHistory, past_incidents, recorded_pages
 
     first = next(iter(incidents.scenarios))
     history = RecordedHistory(past_incidents(incidents.anchor), beside=stored)

@@ -11,7 +11,7 @@ from blockbuster import BlockBuster
 
 from bot.app.worker import Times
 from bot.demo.workspace.seeds import CHECKOUT
-from bot.demo.workspace.stored_messages import Message
+from bot.demo.workspace.timeline import Message
 from tests.backends.metric_servers import binary, free_port, running
 from tests.fixtures_service import on_stage
 from tests.stage import Asked, Stage, says, shown

@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from adapters.recorded.simulator.pages import PAGES, recorded_pages
+from adapters.recorded.simulator.history import PAGES, recorded_pages
 from adapters.written_pages import MAX_PAGE_BYTES, FolderPages, read_page
 from tests.fakes.capabilities import fake_capabilities
 from tests.fakes.tools import bench

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from bot.app.worker import Times
 from bot.demo.workspace.seeds import CHECKOUT, GUEST, RESPONDER
-from bot.demo.workspace.stored_messages import Message
+from bot.demo.workspace.timeline import Message
 from tests.fakes.alert_senders import SECRET, senders
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage

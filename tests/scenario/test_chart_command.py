@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bot.demo.workspace.seeds import CHECKOUT, GUEST, RESPONDER
-from bot.demo.workspace.stored_messages import Message
+from bot.demo.workspace.timeline import Message
 from bot.slack.listeners import replies
 from tests.fixtures_service import Start, stage
 from tests.stage import WAIT_S, Stage, says

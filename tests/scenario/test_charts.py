@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.demo.workspace.stored_messages import Message
+from bot.demo.workspace.timeline import Message
 from bot.domain.turn_events import TextDelta, TurnFinished
 from bot.slack.delivery.streams import StreamSetting
 from tests.charted_results import COMPARE, answered, compared, result

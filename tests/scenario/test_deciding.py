@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from bot.demo.workspace.seeds import CHECKOUT, MEMBER, RESPONDER, SECOND_RESPONDER
-from bot.demo.workspace.stored_messages import Message
+from bot.demo.workspace.timeline import Message
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage

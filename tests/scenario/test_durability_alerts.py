@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.demo.workspace.seeds import CHECKOUT
-from bot.demo.workspace.stored_messages import Message
+from bot.demo.workspace.timeline import Message
 from bot.domain.alerts import Alert, AlertLimits, AlertRule, AlertState, FiledAlert
 from bot.domain.ids import ChannelId
 from bot.store.alerts import StoredAlerts

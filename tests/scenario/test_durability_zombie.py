@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from bot.demo.workspace.seeds import RESPONDER
-from bot.demo.workspace.stored_messages import Message
+from bot.demo.workspace.timeline import Message
 from bot.store import ledger_tables
 from tests.fakes.model_server import Round
 from tests.scenario.durability.deliveries import ask_via

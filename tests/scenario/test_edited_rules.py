@@ -17,7 +17,7 @@ from bot.app.start import RELOADED
 from bot.cli import main as cli
 from bot.cli.check.parts import examine
 from bot.demo.workspace.seeds import RESPONDER, RESPONDERS
-from bot.demo.workspace.stored_messages import Message
+from bot.demo.workspace.timeline import Message
 from bot.settings.reading import load
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage

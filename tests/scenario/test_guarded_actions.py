@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from bot.app.worker import Times
 from bot.demo.workspace.seeds import RESPONDER
-from bot.demo.workspace.stored_messages import Message
+from bot.demo.workspace.timeline import Message
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import PLANE_TOKEN, shared_stage
 from tests.stage import CONFIRM, Asked, Stage, question_of, results, shown

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from bot.demo.workspace.app import api_base_url, serving
 from bot.demo.workspace.seeds import CHECKOUT, MEMBER
 from bot.demo.workspace.state import Clocks, Setup, Workspace
-from bot.demo.workspace.stored_messages import Message
+from bot.demo.workspace.timeline import Message
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.phone_screen import phone_screen
 from bot.domain.session import Ask

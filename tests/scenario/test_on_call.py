@@ -22,7 +22,7 @@ from bot.demo.workspace.seeds import (
     SECOND_RESPONDER,
     STRANGER,
 )
-from bot.demo.workspace.stored_messages import Message
+from bot.demo.workspace.timeline import Message
 from bot.slack.roles.directory import NO_ROTA, UNREAD
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from bot.demo.workspace.seeds import GUEST, MEMBER, RESPONDER, SECOND_RESPONDER, STRANGER
-from bot.demo.workspace.stored_messages import Message
+from bot.demo.workspace.timeline import Message
 from tests.fakes.control_plane_server import Answer, hangs_up, says, silence
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import PLANE_TOKEN, shared_stage

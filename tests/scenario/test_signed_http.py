@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from bot.demo.workspace.json_access import JsonObject
 from bot.demo.workspace.seeds import CHECKOUT, GUEST, MEMBER, RESPONDER
-from bot.demo.workspace.stored_messages import Message
+from bot.demo.workspace.timeline import Message
 from bot.slack.views.modals import FEEDBACK_ACTION
 from bot.slack.views.sources import RAW_ACTION
 from tests.fakes.alert_senders import SECRET

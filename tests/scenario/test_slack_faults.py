@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from bot.demo.workspace.errors import RateLimited, SlackRefused
 from bot.demo.workspace.seeds import CHECKOUT
-from bot.demo.workspace.stored_messages import Message
+from bot.demo.workspace.timeline import Message
 from tests.fakes.model_server import Recorded, Round
 from tests.fixtures_service import shared_stage
 from tests.slack_request_gate import SlackRequestGate

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from bot.demo.workspace.seeds import MEMBER, STRANGER
-from bot.demo.workspace.stored_messages import Message
+from bot.demo.workspace.timeline import Message
 from bot.slack.listeners import replies
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage

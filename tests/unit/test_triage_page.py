@@ -7,7 +7,7 @@ import pytest
 from adapters.llm.triage.when import USUAL
 from tools.analysis.comparable import comparable_from, least_age_s, least_before_s
 from tools.analysis.shift import MIN_BASELINE
-from tools.core.metric_choice import LEAST_STEP_S
+from tools.core.metric_reading import LEAST_STEP_S
 
 DOCS = Path(__file__).parents[2] / "docs"
 AGE_MINUTES = round((comparable_from([(0.0, 1.0)], LEAST_STEP_S) + USUAL.total_seconds()) / 60)

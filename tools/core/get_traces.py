@@ -14,8 +14,7 @@ from tools.core.log_entry import LogEntry, log_entry
 from tools.errors import InvalidArguments, ToolError
 from tools.output import clean_text
 from tools.products import ProductScope, within
-from tools.spanfold import KeptSpan, fold
-from tools.spantree import SpanForest, assemble
+from tools.spantree import KeptSpan, SpanForest, assemble, fold
 from tools.timerange import instant_text
 
 MAX_ERRORS = 20

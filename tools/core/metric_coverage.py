@@ -4,16 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from tools.analysis.shift import Shift
 from tools.analysis.usual import UNUSUAL
-from tools.core.metric_day import has_stopped
+from tools.core.metric_history import Shifted, has_stopped
 from tools.core.metric_sweep import Disappeared, MetricGap, MetricSweep, Record
 from tools.core.sweep_arguments import at_text
 from tools.output import clean_text
 from tools.signals import ROLES, Discovered, Role, Signal
 from tools.statistics import rounded
-
-Shifted = tuple[str, Signal, Shift]
 
 MOST_DISAPPEARED: Final = 20
 MOST_RECORDS: Final = 8

@@ -5,27 +5,34 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tools.analysis.comparable import least_before_s
+from tools.analysis.course import course
 from tools.analysis.gaps import STALE_STEPS
 from tools.analysis.shift import Shift
 from tools.analysis.trajectory import Trajectory, at_limit
+from tools.analysis.usual import UNUSUAL
 from tools.capabilities import (
     CallContext,
     Capabilities,
     Interval,
+    SweptSeries,
 )
 from tools.core.built_in import bound, read_only
-from tools.core.metric_choice import chosen, fine_step_of, step_of
-from tools.core.metric_courses import with_courses
 from tools.core.metric_coverage import with_coverage
-from tools.core.metric_day import DayLook
 from tools.core.metric_gaps import with_gaps
-from tools.core.metric_history import read_history, with_week_ago
-from tools.core.metric_labels import MOST_READ, LabelLook
-from tools.core.metric_reading import LONGEST_BASELINE, Judged, read_at
-from tools.core.metric_replicas import ReplicaLook
+from tools.core.metric_history import DayLook, read_history, with_week_ago
+from tools.core.metric_labels import MOST_READ, LabelLook, ReplicaLook
+from tools.core.metric_reading import (
+    LONGEST_BASELINE,
+    Judged,
+    chosen,
+    fine_step_of,
+    read_at,
+    step_of,
+)
 from tools.core.metric_shapes import counted_by_shape, units_of
 from tools.core.metric_sweep import (
     Comparable,
+    Course,
     MetricShift,
     MetricStanding,
     MetricSweep,
@@ -33,8 +40,43 @@ from tools.core.metric_sweep import (
 from tools.core.sweep_arguments import SWEEP_SCOPE, SweepInput, at_text, products_of, window_of
 from tools.output import clean_text
 from tools.signals import Discovered, Role, Signal
-from tools.statistics import rounded
+from tools.statistics import finite, rounded
 from tools.timerange import instant_text, range_text
+
+MOST_COURSES: Final = 4
+COURSE_POINTS: Final = 20  # as many as a chart takes
+
+
+def with_courses(
+    output: MetricSweep, series: Sequence[SweptSeries], window: Interval, asked: str
+) -> MetricSweep:
+    """The same with a course for each role of a product, the product asked about first."""
+    read = {(clean_text(one.product), clean_text(one.signal)): one.points for one in series}
+    worst: dict[tuple[str, Role], MetricShift] = {}
+    for one in sorted(output.shifts, key=lambda each: each.product != asked):
+        if one.score >= UNUSUAL and (one.product, one.signal) in read:
+            worst.setdefault((one.product, one.role), one)
+    drawn = list(worst.values())[:MOST_COURSES]
+    shifts = [
+        one.model_copy(update={"course": _course(read[one.product, one.signal], one, window)})
+        if one in drawn
+        else one
+        for one in output.shifts
+    ]
+    return output.model_copy(update={"shifts": shifts})
+
+
+def _course(points: Sequence[tuple[float, float]], shift: MetricShift, window: Interval) -> Course:
+    end = window.end
+    begin = window.start - (end - window.start) / 2
+    known = [(datetime.fromtimestamp(at_s, end.tzinfo), value) for at_s, value in points]
+    since = [at for at, _ in known if shift.since and instant_text(at) == shift.since]
+    kept = course([one for one in finite(known) if one[0] >= begin], COURSE_POINTS, since)
+    return Course(
+        before_end_s=[round((end - at).total_seconds()) for at, _ in kept],
+        values=[rounded(value) for _, value in kept],
+    )
+
 
 MOST_SHIFTS: Final = 80
 MOST_STANDING: Final = 20

@@ -1,12 +1,31 @@
-"""Incidents of the past that come with the recorded ones, searched as stored ones are."""
+"""Incidents of the past, searched as stored ones are, and the written pages of the shop's team."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from importlib import resources
+from typing import Final
 
 from adapters.recorded.simulator.topology import SHOP
+from adapters.written_pages import PageSet, read_page
 from tools.capabilities import IncidentHistory, IncidentQuery, PastIncident
 from tools.errors import InvalidArguments
 from tools.search_words import weight, words_of
+
+_FOLDER: Final = resources.files(__package__).joinpath("written")
+PAGES: Final = tuple(
+    (file, _FOLDER.joinpath(file).read_text(encoding="utf-8"))
+    for file in (
+        "runbooks/checkout-slow.md",
+        "runbooks/connection-pool-exhausted.md",
+        "patterns/postgres.md",
+        "patterns/stateless-service.md",
+    )
+)
+
+
+def recorded_pages() -> PageSet:
+    """The same for every incident."""
+    return PageSet([read_page(file, text) for file, text in PAGES])
 
 
 class RecordedHistory:

@@ -27,8 +27,7 @@ from adapters.recorded.packs.variants import KINDS, Variant, VariantKind, varian
 from bot.app.stores import open_redactor
 from bot.cli.display import print_json
 from bot.cli.eval.cases import AskedCase, CaseAsker, database_url, truth_of
-from bot.cli.eval.comparison import Comparison, Scored, compared, earlier_results
-from bot.cli.eval.score import Tally, table
+from bot.cli.eval.score import Comparison, Scored, Tally, compared, earlier_results, table
 from bot.cli.exit_codes import FAILED, OK
 from bot.cli.invocation import DEFAULT_CONFIG, config_option, guarded
 from bot.cli.options import json_option

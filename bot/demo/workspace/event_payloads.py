@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from bot.demo.workspace.identity import AppIdentity, opaque
 from bot.demo.workspace.json_access import CONSTANTS, JsonObject
 from bot.demo.workspace.people import Channel, User
-from bot.demo.workspace.stored_messages import Message
+from bot.demo.workspace.timeline import Message
 
 SUBSCRIPTION_OF_KIND = {
     "channel": "message.channels",

@@ -9,7 +9,7 @@ from bot.demo.workspace.errors import CannotDoThat
 from bot.demo.workspace.identity import AppIdentity
 from bot.demo.workspace.json_access import CONSTANTS, JsonObject, object_at, text_at
 from bot.demo.workspace.people import Channel, User
-from bot.demo.workspace.stored_messages import Message, interactive_elements
+from bot.demo.workspace.timeline import Message, interactive_elements
 
 # What an element contributes to its action, beyond its own ids.
 _ECHOED = ("value", "text", "style", "placeholder")

@@ -10,8 +10,7 @@ from bot.demo.workspace.feed import Change, Feed
 from bot.demo.workspace.identity import AppIdentity, Timestamps, opaque
 from bot.demo.workspace.json_access import JsonObject
 from bot.demo.workspace.people import Roster, User
-from bot.demo.workspace.stored_messages import Ephemeral, Message
-from bot.demo.workspace.timeline import Timeline
+from bot.demo.workspace.timeline import Ephemeral, Message, Timeline
 from bot.demo.workspace.typed_text import mentioned
 
 

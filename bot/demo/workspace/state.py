@@ -19,9 +19,8 @@ from bot.demo.workspace.people import Channel, Roster, User
 from bot.demo.workspace.posting import Posting, with_block_ids
 from bot.demo.workspace.sessions import Sessions
 from bot.demo.workspace.socket_mode import SocketModeHub
-from bot.demo.workspace.stored_messages import Message, interactive_elements
 from bot.demo.workspace.streams import Streams
-from bot.demo.workspace.timeline import Timeline
+from bot.demo.workspace.timeline import Message, Timeline, interactive_elements
 from bot.demo.workspace.typed_text import as_rich_text, as_sent
 
 T = TypeVar("T")

@@ -21,7 +21,7 @@ from bot.demo.control_plane import create_control_plane
 from bot.demo.workspace.app import create_app
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.demo.workspace.state import Workspace
-from bot.demo.workspace.stored_messages import Message
+from bot.demo.workspace.timeline import Message
 from bot.store import tables
 from bot.store.database import Database
 from bot.store.tables import turn_steps

@@ -5,8 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tools.capabilities import Span
-from tools.spanfold import MAX_LEVELS, KeptSpan, fold
-from tools.spantree import SpanForest, assemble, critical_path, self_time_us
+from tools.spantree import (
+    MAX_LEVELS,
+    KeptSpan,
+    SpanForest,
+    assemble,
+    critical_path,
+    fold,
+    self_time_us,
+)
 
 
 def span(

@@ -3,7 +3,7 @@
 from bot.demo.workspace.errors import SlackRefused
 from bot.demo.workspace.people import Channel
 from bot.demo.workspace.state import Workspace
-from bot.demo.workspace.stored_messages import Message
+from bot.demo.workspace.timeline import Message
 
 
 def visible_channel(workspace: Workspace, channel_id: str) -> Channel:

@@ -9,7 +9,7 @@ from bot.demo.workspace.json_access import JsonObject
 from bot.demo.workspace.methods import access
 from bot.demo.workspace.posting import with_block_ids
 from bot.demo.workspace.state import Workspace
-from bot.demo.workspace.stored_messages import Ephemeral, Message
+from bot.demo.workspace.timeline import Ephemeral, Message
 
 
 def post_message(workspace: Workspace, arguments: Arguments) -> JsonObject:

@@ -11,7 +11,7 @@ from bot.demo.workspace.json_access import JsonObject
 from bot.demo.workspace.methods import access
 from bot.demo.workspace.people import Channel
 from bot.demo.workspace.state import Workspace
-from bot.demo.workspace.stored_messages import Message
+from bot.demo.workspace.timeline import Message
 
 T = TypeVar("T")
 

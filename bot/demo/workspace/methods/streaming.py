@@ -14,8 +14,8 @@ from bot.demo.workspace.methods import access
 from bot.demo.workspace.people import Channel
 from bot.demo.workspace.posting import with_block_ids
 from bot.demo.workspace.state import Workspace
-from bot.demo.workspace.stored_messages import Message
 from bot.demo.workspace.streams import Growing, read_chunks
+from bot.demo.workspace.timeline import Message
 
 
 def start(workspace: Workspace, arguments: Arguments) -> JsonObject:

@@ -9,9 +9,8 @@ import orjson
 import pytest
 
 from adapters.observe.cursor import UnsealedCodec
-from adapters.recorded.simulator.history import RecordedHistory, past_incidents
+from adapters.recorded.simulator.history import RecordedHistory, past_incidents, recorded_pages
 from adapters.recorded.simulator.incidents import RecordedIncidents
-from adapters.recorded.simulator.pages import recorded_pages
 from tests.fakes.capabilities import FakeClock, FakeProposals, call_context
 from tests.fakes.redactor import FakeRedactor
 from tests.fixtures_triage import (

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.chat.credentials import (
+from bot.cli.chat.command import (
     TOKEN_VARIABLE,
     URL_VARIABLE,
     USUAL_URL,

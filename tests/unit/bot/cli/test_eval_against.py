@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.eval.comparison import Scored, compared, earlier_results
-from bot.cli.eval.score import Result, Truth
+from bot.cli.eval.score import Result, Scored, Truth, compared, earlier_results
 from bot.settings.reading import ConfigurationError
 
 FAULT = Truth(healthy=False, culprit=("db",))

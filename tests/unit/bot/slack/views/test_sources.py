@@ -8,7 +8,7 @@ import pytest
 
 from bot.demo.workspace.block_rules import check_view, options_of
 from bot.demo.workspace.json_access import object_at, text_at
-from bot.demo.workspace.stored_messages import interactive_elements
+from bot.demo.workspace.timeline import interactive_elements
 from bot.domain.turn_events import Evidence
 from bot.slack.listeners.answer_clicks import EVIDENCE_BUTTON
 from bot.slack.text.blocks import Block
