@@ -24,7 +24,7 @@ from adapters.observe.remembered import Remembered
 from adapters.observe.signal_map import KnownMetric
 from tools.capabilities import Interval
 from tools.errors import UpstreamFailed
-from tools.outside_json import Entries, EpochSeconds, OutsideModel
+from tools.outside_json import Entries, EpochSeconds, OutsideModel, left_out
 from tools.product_names import WORKLOAD_LABELS
 from tools.signals import Place
 
@@ -204,8 +204,12 @@ class CloudWatchMetrics:
             for one in page.results:
                 if one.status not in ("Complete", "PartialData"):
                     raise UpstreamFailed(f"CloudWatch: a metric ended as {one.status}")
-                found[one.id] += zip(one.times, one.values, strict=False)
+                pairs = list(zip(one.times, one.values, strict=False))
+                is_whole = len(pairs) == len(one.times) == len(one.values)
+                found[one.id] += pairs if is_whole else []  # else a value's time is not known
+                left_out(not is_whole)
             if not page.next:
+                left_out(sum(one.status == "PartialData" for one in page.results))
                 return found
             token = page.next
         raise UpstreamFailed(f"CloudWatch: more than {_MOST_PARTS} parts of one answer")

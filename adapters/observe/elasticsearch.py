@@ -25,7 +25,7 @@ from adapters.observe.log_source import Wanted
 from adapters.observe.remembered import Remembered
 from tools.capabilities import Interval
 from tools.errors import InvalidArguments, UpstreamFailed
-from tools.outside_json import Entries, OutsideModel, Unread, parse
+from tools.outside_json import Entries, Lenient, OutsideModel, Unread, left_out, parse
 
 # Half of index.max_result_window's default, so that lines of 6 KB fit the read limit of an answer:
 # https://www.elastic.co/guide/en/elasticsearch/reference/current/index-modules.html
@@ -93,8 +93,13 @@ class _Groups(OutsideModel):
     products: _Buckets = _Buckets()
 
 
+class _Clusters(OutsideModel):
+    skipped: int = 0  # of a search over several, with skip_unavailable
+
+
 class _Found(OutsideModel):
     timed_out: bool = False
+    clusters: Lenient[_Clusters] = Field(default_factory=_Clusters, alias="_clusters")
     hits: _Hits
     aggregations: _Groups | None = None
 
@@ -212,6 +217,7 @@ class Elasticsearch:
             raise UpstreamFailed(f"{self.name}: not an answer to a search", answer.status)
         if found.timed_out:
             raise UpstreamFailed(f"{self.name}: the search timed out, what it found is not whole")
+        left_out(found.clusters.skipped)
         return found
 
     async def _selecting(self, wanted: Wanted) -> JsonValue:

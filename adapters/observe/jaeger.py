@@ -17,7 +17,7 @@ from adapters.observe.trace_ids import spellings, trace_hex, trace_id_of
 from adapters.observe.trace_search import MOST_TRACES, checked, fits, slowest, summary_of
 from tools.capabilities import Interval, Trace, TraceQuery, TraceSample, TracesFound
 from tools.errors import UpstreamFailed
-from tools.outside_json import Entries, OutsideModel, Unread
+from tools.outside_json import Entries, OutsideModel, Unread, left_out
 
 
 class _Failure(OutsideModel):
@@ -139,6 +139,10 @@ class JaegerTraces:
             raise UpstreamFailed(words or "no explanation", answer.status)
         if body is None:
             raise UpstreamFailed("not traces in Jaeger's JSON", answer.status)
+        if body.errors and not body.data:
+            raise UpstreamFailed("; ".join(one.msg for one in body.errors), answer.status)
+        unread.count += len(body.errors)
+        left_out(len(body.errors))
         return [Trace(trace_hex(one.trace_id), *one.read()) for one in body.data if one.spans]
 
     async def _search_v3(self, query: TraceQuery, unread: Unread) -> Sequence[Trace]:

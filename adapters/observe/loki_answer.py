@@ -10,6 +10,7 @@ from adapters.observe.backend import Answer, read_body
 from adapters.observe.instants import checked_ns
 from adapters.observe.levels import KEYED, KLOG, WORD, at_least
 from adapters.observe.log_entry import DETECTED, PUSHED, Entry, Newest
+from adapters.observe.prometheus_answer import Envelope, notes_of
 from tools.errors import InvalidArguments, UpstreamFailed
 from tools.outside_json import Entries, OutsideModel, Texts, Unread, parse
 
@@ -58,7 +59,7 @@ class _Data(OutsideModel):
     result: Entries[_Stream] = Field(default_factory=list)
 
 
-class _Envelope(OutsideModel):
+class _Streams(OutsideModel, Envelope):
     data: _Data = _Data()
 
 
@@ -71,22 +72,22 @@ class _Counts(OutsideModel):
     result: Entries[_Count] = Field(default_factory=list)
 
 
-class _CountEnvelope(OutsideModel):
+class _Vector(OutsideModel, Envelope):
     data: _Counts = _Counts()
 
 
-class _Values(OutsideModel):
+class _Values(OutsideModel, Envelope):
     data: Entries[str] = Field(default_factory=list)
 
 
-class _Series(OutsideModel):
+class _Series(OutsideModel, Envelope):
     data: Entries[Texts] = Field(default_factory=list)
 
 
 _NOT_PASSED_ON: Final = (403, 404, 405, 501)
 
-_ENVELOPE: Final = TypeAdapter(_Envelope)
-_COUNTS: Final = TypeAdapter(_CountEnvelope)
+_STREAMS: Final = TypeAdapter(_Streams)
+_COUNTS: Final = TypeAdapter(_Vector)
 _VALUES: Final = TypeAdapter(_Values)
 _SERIES: Final = TypeAdapter(_Series)
 
@@ -108,10 +109,11 @@ def counts_of(answer: Answer) -> Sequence[tuple[Mapping[str, str], int]]:
     """Labels and value of each row of a metric query. Raises as `check`."""
     check(answer)
     try:
-        rows = parse(_COUNTS, answer.body).data.result
+        found = parse(_COUNTS, answer.body)
     except ValidationError as error:
         raise UpstreamFailed("not a vector of counts", answer.status) from error
-    return [(row.metric, round(row.value[1])) for row in rows]
+    notes_of(found, answer.status)
+    return [(row.metric, round(row.value[1])) for row in found.data.result]
 
 
 def streams_of(answer: Answer, limit: int) -> Newest:
@@ -121,9 +123,11 @@ def streams_of(answer: Answer, limit: int) -> Newest:
     """
     unread = Unread()
     try:
-        data = parse(_ENVELOPE, answer.body, unread).data
+        found = parse(_STREAMS, answer.body, unread)
     except ValidationError as error:
         raise UpstreamFailed("not a list of log streams", answer.status) from error
+    notes_of(found, answer.status)
+    data = found.data
     if data.type != "streams":
         raise UpstreamFailed(f"answered {data.type}, not log lines", answer.status)
     entries = [entry for stream in data.result for entry in _entries(stream)]
@@ -144,9 +148,11 @@ def label_names_of(answer: Answer) -> list[str] | None:
 
 def _listed(answer: Answer) -> list[str] | None:
     try:
-        return parse(_VALUES, answer.body).data
+        found = parse(_VALUES, answer.body)
     except ValidationError:
         return None
+    notes_of(found, answer.status)
+    return found.data
 
 
 async def series_of(answer: Answer) -> Sequence[Mapping[str, str]]:
@@ -155,6 +161,7 @@ async def series_of(answer: Answer) -> Sequence[Mapping[str, str]]:
     body = await read_body(answer, _SERIES)
     if body is None:
         raise UpstreamFailed("not a list of streams", answer.status)
+    notes_of(body, answer.status)
     return body.data
 
 

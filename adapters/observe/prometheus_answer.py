@@ -10,7 +10,19 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from adapters.observe.backend import Answer
 from tools.capabilities import Series
 from tools.errors import UpstreamFailed
-from tools.outside_json import Entries, EpochSeconds, OutsideModel, Texts, left_out, parse, readable
+from tools.outside_json import (
+    Entries,
+    EpochSeconds,
+    Lenient,
+    OutsideModel,
+    Texts,
+    Unread,
+    left_out,
+    parse,
+    readable,
+    shaped,
+    unread_note,
+)
 
 SweptRow = tuple[Mapping[str, str], Sequence[tuple[float, float]]]
 
@@ -18,7 +30,7 @@ SweptRow = tuple[Mapping[str, str], Sequence[tuple[float, float]]]
 class _Row(OutsideModel):
     metric: Texts = Field(default_factory=dict)
     # The value is text, "NaN" and "+Inf" among it. Absent where all samples are native histograms.
-    values: list[tuple[EpochSeconds, float]] | None = None
+    values: Entries[tuple[EpochSeconds, float]] | None = None
     value: tuple[EpochSeconds, float] | None = None
     histograms: object = None
     histogram: object = None
@@ -28,10 +40,19 @@ class _Data(OutsideModel):
     result: list[object] = Field(default_factory=list)
 
 
-class _Envelope(BaseModel):
+class Envelope(BaseModel):
+    """What the query APIs of Prometheus, Loki and VictoriaMetrics say about an answer."""
+
+    status: Lenient[str] = ""
+    error: Lenient[str] = ""
+    warnings: Lenient[Entries[str]] = Field(default_factory=list)
+    infos: Lenient[Entries[str]] = Field(default_factory=list)
+    # VictoriaMetrics: https://docs.victoriametrics.com/victoriametrics/cluster-victoriametrics/#cluster-availability
+    is_partial: Lenient[bool] = Field(default=False, alias="isPartial")
+
+
+class _Matrix(Envelope):
     data: _Data | None
-    warnings: Entries[str] = Field(default_factory=list)
-    infos: Entries[str] = Field(default_factory=list)
 
 
 class _About(OutsideModel):
@@ -48,11 +69,13 @@ class _Failure(BaseModel):
     error: str = ""
 
 
-class _Names(OutsideModel):
+class _Names(OutsideModel, Envelope):
     data: list[object] = Field(default_factory=list)
 
 
-_ENVELOPE: Final = TypeAdapter(_Envelope)
+_PARTIAL: Final = "the answer is partial: some storage nodes did not answer"
+_OF_THE_QUERY: Final = "PromQL "  # begins warnings about its functions and types
+_MATRIX: Final = TypeAdapter(_Matrix)
 _ROWS: Final = TypeAdapter(Entries[_Row])
 _ABOUT: Final = TypeAdapter(Entries[_About])
 _FAILURE: Final = TypeAdapter(_Failure)
@@ -125,9 +148,11 @@ def names_of(answer: Answer) -> Sequence[str]:
     """The values of a label. Entries that are no text are counted. Raises UpstreamFailed."""
     _check(answer)
     try:
-        data = parse(_NAMES, answer.body).data
+        found = parse(_NAMES, answer.body)
     except ValidationError as error:
         raise UpstreamFailed("not a list of label values", answer.status) from error
+    notes_of(found, answer.status)
+    data = found.data
     names = sorted(name for name in data if isinstance(name, str))
     left_out(len(data) - len(names))
     return names
@@ -139,25 +164,42 @@ def _rows(
     """Every row that can be read, and notes. A scalar is a row without labels."""
     _check(answer)
     try:
-        envelope = parse(_ENVELOPE, answer.body)
+        envelope = parse(_MATRIX, answer.body)
+        notes = notes_of(envelope, answer.status)
+        result = envelope.data.result if envelope.data else []
+        if _is_scalar(result):
+            result = [{"value": result}]
+        unread = Unread()
+        read = shaped(_ROWS, result, unread)
     except ValidationError as error:
         raise UpstreamFailed(problem, answer.status) from error
-    result = envelope.data.result if envelope.data else []
-    if _is_scalar(result):
-        result = [{"value": result}]
-    read, _unread = readable(_ROWS, result)
+    values = unread.count - (len(result) - len(read))
     rows = [row for row in read if is_shaped(row)]
     left_out(len(read) - len(rows))
     unreadable = len(result) - len(rows)
     if result and unreadable == len(result):
         raise UpstreamFailed(problem, answer.status)
     native = sum(row.histograms is not None or row.histogram is not None for row in rows)
-    notes = [*(envelope.warnings or ()), *(envelope.infos or ())]
     if native:
         notes.append(f"{native} series hold native histograms; ask for histogram_quantile of them")
     if unreadable:
         notes.append(f"{unreadable} of {len(result)} series could not be read")
+    if values:
+        notes.append(unread_note(values, "values of a series"))
     return rows, notes
+
+
+def notes_of(envelope: Envelope, status: int) -> list[str]:
+    """Warnings and infos. Stores that did not answer count as entries that could not be read.
+
+    Raises UpstreamFailed for an error.
+    """
+    if envelope.status == "error":  # proxies send it with a 200
+        raise UpstreamFailed(envelope.error or "no explanation", status)
+    partial = [_PARTIAL] if envelope.is_partial else []
+    of_stores = [each for each in envelope.warnings if not each.startswith(_OF_THE_QUERY)]
+    left_out(len(of_stores) + len(partial))
+    return [*envelope.warnings, *partial, *envelope.infos]
 
 
 def _is_range(row: _Row) -> bool:

@@ -21,7 +21,10 @@ from tools.capabilities import Interval, TraceQuery
 
 NOW = datetime(2026, 11, 21, 14, 3, tzinfo=UTC)
 HOUR = Interval(NOW - timedelta(hours=1), NOW)
-NAMES = ("k8s.pod.name", "app.kubernetes.io/name", 'say "hi"', "two words", "it's", "a\\b", "ü-é")
+NAMES = (
+    "k8s.pod.name", "app.kubernetes.io/name", 'say "hi"', "two words", "it's", "a\\b", "ü-é", "50%", "$product", "{brace}",
+    "a|b", "(a)", "a//b", "-dash", "#hash", "a*", 'a" or "b', '\\"} or {x="', "🙂",
+)  # fmt: skip
 
 
 class Asked:

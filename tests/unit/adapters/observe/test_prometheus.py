@@ -22,6 +22,7 @@ from tests.fakes.prometheus_server import PrometheusServer, StoredSeries
 from tests.fakes.set_clock import SetClock
 from tools.capabilities import Interval, MetricQuery
 from tools.errors import CapabilityUnavailable, InvalidArguments, UpstreamFailed
+from tools.outside_json import counting_unread
 
 NOW = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
 HALF_HOUR = Interval(NOW - timedelta(minutes=30), NOW)
@@ -352,6 +353,7 @@ def test_unit_of_a_name(metric: str, unit: str | None) -> None:
 
 
 POD = "checkout-7d9f8b6c5d-x2x4z"
+AT_S = NOW.timestamp() - 600
 ROW = {"metric": {"service": "checkout"}, "values": [[NOW.timestamp() - 60, "1"]]}
 NATIVE = {
     "metric": {"job": "x"},
@@ -475,6 +477,50 @@ async def test_one_odd_row_is_counted_and_does_not_hide_the_rest(
 
     assert len(result.series) == 1
     assert any("1 of 2 series could not be read" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    "odd", [None, 7, "x", [], [1.0], [AT_S, None], [AT_S, "x"], [None, "1"], [-1, "1"], [AT_S, {}]]
+)
+async def test_one_odd_sample_is_counted_and_does_not_hide_its_series(
+    open_metrics: Open, odd: object
+) -> None:
+    row = {"metric": {"service": "web"}, "values": [[AT_S, "1"], odd, [AT_S + 60, "2"]]}
+    result = await (await open_metrics(answering(matrix(row, ROW)))).promql("x", HALF_HOUR, 60.0)
+
+    assert [len(one.points) for one in result.series] == [1, 2]
+    assert "1 values of a series could not be read" in result.notes
+
+
+@pytest.mark.parametrize(
+    ("more", "unread"),
+    [
+        ({}, 0),
+        ({"isPartial": False, "warnings": [], "infos": ["PromQL info: x"]}, 0),
+        ({"warnings": ["PromQL warning: a mix of histograms and floats"]}, 0),
+        ({"isPartial": True}, 1),  # of VictoriaMetrics
+        ({"warnings": ["receive series from store-1: connection refused", "and store-2"]}, 2),
+        ({"warnings": "store-1 is away"}, 0),
+        ({"warnings": [None, {"a": 1}, "store-1 is away"], "infos": {}}, 3),
+        ({"isPartial": "perhaps", "warnings": 7, "infos": None}, 0),
+    ],
+)
+async def test_an_answer_without_some_stores_counts_what_it_lacks(
+    open_metrics: Open, more: dict[str, object], unread: int
+) -> None:
+    body = json.dumps({"status": "success", "data": {"result": [ROW]}, **more})
+    with counting_unread() as counted:
+        result = await (await open_metrics(answering(body))).promql("x", HALF_HOUR, 60.0)
+
+    assert len(result.series) == 1
+    assert counted.count == unread
+
+
+@pytest.mark.parametrize("data", ["null", '{"result": []}', '{"result": [{"metric": {}}]}'])
+async def test_an_error_in_a_successful_answer_is_an_error(open_metrics: Open, data: str) -> None:
+    body = f'{{"status": "error", "error": "too many samples", "data": {data}}}'
+    with pytest.raises(UpstreamFailed, match="too many samples"):
+        await (await open_metrics(answering(body))).promql("x", HALF_HOUR, 60.0)
 
 
 @pytest.mark.parametrize(
