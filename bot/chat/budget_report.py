@@ -71,42 +71,34 @@ class AlertDays(Protocol):
     async def told(self, day: str) -> None: ...
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class BudgetAlert:
     """Alerts admins.
 
     `tell` returns how many it reached; `tenant` is the workspace with that budget.
     """
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        days: AlertDays,
-        audit: AuditLog,
-        limits: BudgetLimits,
-        tell: Callable[[str], Awaitable[int]],
-        tenant: str = HOME,
-    ) -> None:
-        self._ledger = ledger
-        self._days = days
-        self._audit = audit
-        self._limits = limits
-        self._tell = tell
-        self._tenant = tenant
+    ledger: Ledger
+    days: AlertDays
+    audit: AuditLog
+    limits: BudgetLimits
+    tell: Callable[[str], Awaitable[int]]
+    tenant: str = HOME
 
     async def run(self) -> None:
         """Send the alert if it is due. Raises StorageUnavailable."""
-        if not self._limits.daily_usd_micros:
+        if not self.limits.daily_usd_micros:
             return
-        today = await self._ledger.today()
+        today = await self.ledger.today()
         date = today.at.date().isoformat()
-        day = f"{date}:{self._tenant}" if self._tenant else date
-        if not is_alert_due(self._limits, today.used_usd_micros) or not await self._days.claim(day):
+        day = f"{date}:{self.tenant}" if self.tenant else date
+        if not is_alert_due(self.limits, today.used_usd_micros) or not await self.days.claim(day):
             return
-        reached = await self._tell(alert_text(today, self._limits))
+        reached = await self.tell(alert_text(today, self.limits))
         log.warning("budget_alert", day=day, used=today.used_usd_micros, admins=reached)
         if not reached:
             return  # tried again when the claim has run out
-        await self._audit.append(
+        await self.audit.append(
             AuditEvent(
                 AuditKind.BUDGET_ALERT,
                 "kortex",
@@ -114,7 +106,7 @@ class BudgetAlert:
                 key=f"budget.alert:{day}",
             )
         )
-        await self._days.told(day)
+        await self.days.told(day)
 
 
 def alert_text(today: Today, limits: BudgetLimits) -> str:

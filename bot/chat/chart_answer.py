@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
@@ -39,22 +39,15 @@ MOST_NAMES: Final = 20
 _NO_WORD: Final = re.compile(r"[\W_]+")
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class ChartAnswers:
     """Over one process's tools."""
 
-    def __init__(
-        self,
-        tools: TurnTools,
-        channel_now: ChannelNow,
-        roles_of: RolesOf,
-        tenant_of: TenantOf,
-        clock: Clock,
-    ) -> None:
-        self._tools = tools
-        self._channel_now = channel_now
-        self._roles_of = roles_of
-        self._tenant_of = tenant_of
-        self._clock = clock
+    tools: TurnTools
+    channel_now: ChannelNow
+    roles_of: RolesOf
+    tenant_of: TenantOf
+    clock: Clock
 
     async def chart(self, request: ChartRequest) -> Charted:
         """Never raises for a backend that is away. Raises StorageUnavailable."""
@@ -98,12 +91,12 @@ class ChartAnswers:
 
     async def _run(self, tool: str, at: CallContext, **arguments: JsonValue) -> ToolOutcome:
         call = ToolCall(f"{at.turn_id}:{tool}", tool, orjson.dumps(arguments).decode())
-        return await self._tools.run(call, at, lambda _event: None, Signal())
+        return await self.tools.run(call, at, lambda _event: None, Signal())
 
     async def _context(self, request: ChartRequest) -> CallContext:
         place, person = request.place, request.person
-        channel = await self._channel_now(place)
-        roles = await self._roles_of(place, person)
+        channel = await self.channel_now(place)
+        roles = await self.roles_of(place, person)
         # A separate session: results are cached by session.
         own = f"chart:{place.team}:{place.channel}:{person.user}"
         return CallContext(
@@ -115,9 +108,9 @@ class ChartAnswers:
             turn_id=TurnId(own),
             tool_call_id="",
             purpose=channel.rule.toolset,
-            now=self._clock.now(),
+            now=self.clock.now(),
             products=channel.rule.products,
-            channel_id=scope_of(place.channel, self._tenant_of(place.team)),
+            channel_id=scope_of(place.channel, self.tenant_of(place.team)),
             roles=roles.held,
             reading=channel.rule.tools_read,
         )

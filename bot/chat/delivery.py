@@ -6,7 +6,7 @@ of a failed turn says what became of its proposals.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 import structlog
@@ -103,20 +103,14 @@ NOT_YET: Final = MessageTs("")
 TellAdmins = Callable[[TeamId, str], Awaitable[int]]
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Delivery:
     """One turn's way to people. Raises StorageUnavailable, nothing of the surface's."""
 
-    def __init__(
-        self,
-        surface: AnswerSurface,
-        sessions: SessionStore,
-        undelivered: Undelivered,
-        proposals_of: ProposalsOf,
-    ) -> None:
-        self._surface = surface
-        self._sessions = sessions
-        self._undelivered = undelivered
-        self._proposals_of = proposals_of
+    surface: AnswerSurface
+    sessions: SessionStore
+    undelivered: Undelivered
+    proposals_of: ProposalsOf
 
     async def open(self, ask: Ask) -> MessageTs | None:
         """The placeholder's message; `NOT_YET` when it cannot be posted now, None: nowhere."""
@@ -145,7 +139,7 @@ class Delivery:
             return "gone"
         except SurfaceFailed as error:
             log.warning("answer.delayed", turn=ask.turn_id, error=str(error))
-            await self._undelivered.keep(ask, final)
+            await self.undelivered.keep(ask, final)
             return "held back"
         return "shown"
 
@@ -153,16 +147,16 @@ class Delivery:
         """The end of a failed turn, with what became of its proposals by now."""
         if final.end is not TurnEnd.FAILED:
             return final
-        return replace(final, changes=await changes_of(ask, self._proposals_of))
+        return replace(final, changes=await changes_of(ask, self.proposals_of))
 
     async def reopen(self, ask: Ask) -> AnswerStream:
         """Where to show an end that was kept. Raises SurfaceGone, SurfaceFailed too."""
-        return self._surface.stream(ask, await self._opened(ask))
+        return self.surface.stream(ask, await self._opened(ask))
 
     async def _opened(self, ask: Ask) -> MessageTs:
-        ts = await self._surface.open_answer(ask)
+        ts = await self.surface.open_answer(ask)
         if ts != NOT_YET:
-            await self._sessions.set_answer(ask.turn_id, ts)
+            await self.sessions.set_answer(ask.turn_id, ts)
         return ts
 
 

@@ -7,7 +7,7 @@ never reads the digest, only that there was one.
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -75,19 +75,17 @@ def asks_for_report(text: str) -> bool:
 PageOf = Callable[[Dossier], Iterable[str]]
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Recaps:
     """Answers those asks, one journal step each. `redactor` masks all that goes in.
 
     Without a reader there are no messages to quote: then the report alone is written here.
     """
 
-    def __init__(
-        self, reader: ThreadReader | None, records: Records, redactor: Redactor, page_of: PageOf
-    ) -> None:
-        self._page_of = page_of
-        self._reader = reader
-        self._records = records
-        self._redactor = redactor
+    reader: ThreadReader | None
+    records: Records
+    redactor: Redactor
+    page_of: PageOf
 
     async def answer(
         self, ask: Ask, notices: Sequence[str], journal: Journal, stop: StopSignal
@@ -96,7 +94,7 @@ class Recaps:
 
         Raises StorageUnavailable, RedactionFailed.
         """
-        is_recap = self._reader is not None and asks_for_recap(ask.text)
+        is_recap = self.reader is not None and asks_for_recap(ask.text)
         if not (is_recap or asks_for_report(ask.text)):
             return None
 
@@ -105,7 +103,7 @@ class Recaps:
                 told = await unless_stopped(stop, self._text(ask))
             except StoppedByPerson:
                 return ["stopped", ""]
-            return None if told is None else ["told", self._redactor.redact(told)]
+            return None if told is None else ["told", self.redactor.redact(told)]
 
         kept = await journal.step("recap", step)
         if not isinstance(kept, list):
@@ -119,12 +117,12 @@ class Recaps:
         place = ask.place
         if asks_for_report(ask.text):
             return await self._report(ask)
-        reader = self._reader
+        reader = self.reader
         if reader is None:
             return None
         if place.thread_ts != ask.ts:
             return await self._of_thread(ask, reader)
-        found = await self._records.recent(place, LATELY, THREADS)
+        found = await self.records.recent(place, LATELY, THREADS)
         if not found.sessions and not _ALWAYS.fullmatch(" ".join(ask.text.split())):
             return None
         parts = [await self._part(each, ask, reader) for each in found.sessions]
@@ -132,22 +130,22 @@ class Recaps:
         return channel_digest(told, _hours(LATELY), found.total)
 
     async def _report(self, ask: Ask) -> str | None:
-        dossier = await self._records.read(session_at(ask.place))
+        dossier = await self.records.read(session_at(ask.place))
         before = tuple(turn for turn in dossier.turns if turn.id != ask.turn_id) if dossier else ()
         if dossier is None or not before:
             return None
-        lines = self._page_of(replace(dossier, turns=before))
+        lines = self.page_of(replace(dossier, turns=before))
         page = "\n".join(_as_text(line) for line in lines)
         return f"**Draft from the records; nothing was checked again.**\n\n{page}\n{_WHOLE}"
 
     async def _of_thread(self, ask: Ask, reader: ThreadReader) -> str:
         place = ask.place
-        dossier = await self._records.read(session_at(place))
+        dossier = await self.records.read(session_at(place))
         part = await self._read(reader, place, dossier, ask.ts, MOST_MESSAGES)
         return thread_digest(part, ask.turn_id)
 
     async def _part(self, session: SessionId, ask: Ask, reader: ThreadReader) -> ChannelPart | None:
-        dossier = await self._records.read(session)
+        dossier = await self.records.read(session)
         if dossier is None:
             return None
         return await self._read(reader, dossier.session.place, dossier, ask.ts, CHANNEL_MESSAGES)
@@ -176,9 +174,7 @@ class Recaps:
 
     def _masked(self, messages: Sequence[Said]) -> Sequence[Said]:
         return [
-            replace(each, text=self._redactor.redact(each.text))
-            if len(each.text) > QUOTED
-            else each
+            replace(each, text=self.redactor.redact(each.text)) if len(each.text) > QUOTED else each
             for each in messages
         ]
 

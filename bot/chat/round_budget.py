@@ -4,7 +4,7 @@ that cost. The worst case is reserved before a request, the charge is counted af
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 from adapters.llm.first_look.calls import is_look
 from adapters.llm.first_look.digest import as_read
@@ -56,28 +56,21 @@ class NotAdmitted:
     reason: str
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class RoundBudget:
     """`charges`, by provider, and `refusals` are what came of the round."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        limits: BudgetLimits,
-        models: Models,
-        who: Reservation,
-        *,
-        full: bool,
-    ) -> None:
-        self._ledger = ledger
-        self._limits = limits
-        self._models = models
-        self._who = who
-        self._full = full
-        self._worst = 0
-        self._sent_tokens = 0
-        self.charges: dict[str, Charge] = {}
-        self.refusals: list[Refusal] = []
-        self.holds = False
+    ledger: Ledger
+    limits: BudgetLimits
+    models: Models
+    who: Reservation
+    _: KW_ONLY
+    full: bool
+    _worst: int = field(init=False, default=0)
+    _sent_tokens: int = field(init=False, default=0)
+    charges: dict[str, Charge] = field(init=False, default_factory=dict)
+    refusals: list[Refusal] = field(init=False, default_factory=list)
+    holds: bool = field(init=False, default=False)
 
     @property
     def cost_usd_micros(self) -> int | None:
@@ -85,9 +78,9 @@ class RoundBudget:
         costs = [charge.cost_usd_micros for charge in self.charges.values()]
         return None if None in costs else sum(c for c in costs if c is not None)
 
-    def models(self, provider: Provider) -> Sequence[KnownModel]:
+    def candidates(self, provider: Provider) -> Sequence[KnownModel]:
         """In the order in which they are tried while the limits do not allow them."""
-        return self._models.in_order(provider, full=self._full)
+        return self.models.in_order(provider, full=self.full)
 
     async def admit(
         self, provider: Provider, model: KnownModel, request: CompleteRequest
@@ -101,7 +94,7 @@ class RoundBudget:
             # Tens of milliseconds for results of hundreds of kilobytes: not on the loop.
             request = await asyncio.to_thread(as_read, request)
         request, looked = as_seen(request, provider, model)
-        trial = self._models.is_trial(provider, model, full=self._full)
+        trial = self.models.is_trial(provider, model, full=self.full)
         system = frugal_system(request.system) if trial else request.system
         messages, note = fit(request.messages, system, room_tokens(model.window_tokens, request))
         fitted = replace(request, model=model.id, system=system, messages=messages)
@@ -114,7 +107,7 @@ class RoundBudget:
     async def _reserve(
         self, provider: Provider, model: KnownModel, request: CompleteRequest
     ) -> Refusal | None:
-        if not (self._limits.any_set and uses_model(provider)):
+        if not (self.limits.any_set and uses_model(provider)):
             return None
         tokens = min(most_tokens(request), model.window_tokens)
         self._sent_tokens = tokens
@@ -122,13 +115,13 @@ class RoundBudget:
         self._worst = price.worst_case_usd_micros(tokens, request.max_tokens)
         charged = self.charges.values()
         wanted = replace(
-            self._who,
+            self.who,
             usd_micros=self._worst + sum(b.counted_usd_micros for b in charged),
             tokens=tokens
             + request.max_tokens
             + sum(b.usage.input + b.usage.output for b in charged),
         )
-        refusal = await self._ledger.reserve(wanted, self._limits)
+        refusal = await self.ledger.reserve(wanted, self.limits)
         self.holds = self.holds or refusal is None
         return refusal
 

@@ -117,7 +117,7 @@ class Rounds:
             self._providers, key=lambda p: p.name != prefer if prefer else False
         ):
             reason = provider.unavailable_reason
-            models = asking.budget.models(provider)
+            models = asking.budget.candidates(provider)
             circuits = [self._circuits.of(provider.name, model.id) for model in models]
             circuit = min(circuits, key=lambda each: each.wait_s, default=Circuit())
             if reason is None and not circuit.wait_s:
@@ -130,7 +130,7 @@ class Rounds:
         return ready or left_alone
 
     def _ready(self, provider: Provider, budget: RoundBudget) -> Sequence[KnownModel]:
-        models = budget.models(provider)
+        models = budget.candidates(provider)
         ready = [m for m in models if not self._circuits.of(provider.name, m.id).wait_s]
         return ready or models
 

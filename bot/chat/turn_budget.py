@@ -38,26 +38,17 @@ class Tenants:
 HOME_ALONE: Final = Tenants(single_tenant, lambda _: 0)
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Budget:
     """Holds rounds to the limits and writes every one down. Shared by all turns of a process."""
 
-    def __init__(
-        self,
-        rounds: Rounds,
-        ledger: Ledger,
-        audit: AuditLog,
-        limits: BudgetLimits,
-        metrics: Metrics,
-        models: Models = NO_CHOICES,
-        tenants: Tenants = HOME_ALONE,
-    ) -> None:
-        self.rounds = rounds
-        self.ledger = ledger
-        self.audit = audit
-        self.limits = limits
-        self.metrics = metrics
-        self.models = models
-        self.tenants = tenants
+    rounds: Rounds
+    ledger: Ledger
+    audit: AuditLog
+    limits: BudgetLimits
+    metrics: Metrics
+    models: Models = NO_CHOICES
+    tenants: Tenants = HOME_ALONE
 
     def for_turn(
         self, ask: Ask, session: SessionId, purpose: str, channel_daily_usd_micros: int = 0

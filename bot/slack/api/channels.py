@@ -11,7 +11,7 @@ answer.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Final, Protocol, TypeGuard
 
 import structlog
@@ -106,19 +106,14 @@ def _is_within(kept: KeptName | None, seconds: float) -> TypeGuard[KeptName]:
     return kept is not None and kept.name != UNKNOWN and 0 <= kept.age_s <= seconds
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class SlackChannelNames:
     """`bot.ports.platform.ChannelNames` over the Web API."""
 
-    def __init__(
-        self,
-        channels: Channels,
-        store: NameStore,
-        *,
-        sleep: Sleep = asyncio.sleep,
-    ) -> None:
-        self._channels = channels
-        self._store = store
-        self._sleep = sleep
+    channels: Channels
+    store: NameStore
+    _: KW_ONLY
+    sleep: Sleep = asyncio.sleep
 
     async def for_asking(self, place: Place, patience_s: float = 0.0) -> str:
         found = await self._read(place, TTL_S, KEPT_S)
@@ -126,7 +121,7 @@ class SlackChannelNames:
             with suppress(TimeoutError):
                 async with asyncio.timeout(patience_s):
                     while found.may_come:
-                        await self._sleep(RETRY_S)
+                        await self.sleep(RETRY_S)
                         found = await self._read(place, TTL_S, KEPT_S)
         return found.name
 
@@ -135,22 +130,22 @@ class SlackChannelNames:
 
     async def renamed(self, team: TeamId, channel: str) -> None:
         """Handle a rename event. The new name is read from Slack, because events may arrive late."""
-        await self._store.forget(Place(team, ChannelId(channel), MessageTs("")))
-        self._channels.forget(channel)
+        await self.store.forget(Place(team, ChannelId(channel), MessageTs("")))
+        self.channels.forget(channel)
 
     async def _read(self, place: Place, fresh_s: float, kept_s: float) -> _Found:
         if place.channel.startswith("D"):
             return _Found(DIRECT)
-        kept = await self._store.get(place)
+        kept = await self.store.get(place)
         if _is_within(kept, fresh_s):
             return _Found(kept.name)
         found = await self._look_up(place.channel)
         if found.name == UNKNOWN:
             return _Found(kept.name) if _is_within(kept, kept_s) else found
-        if await self._store.keep(place, found.name, kept):
+        if await self.store.keep(place, found.name, kept):
             return found
         # Renamed while Slack was asked, or another replica was quicker.
-        kept = await self._store.get(place)
+        kept = await self.store.get(place)
         return _Found(kept.name) if _is_within(kept, fresh_s) else _Found(UNKNOWN, may_come=True)
 
     async def _look_up(self, channel: str) -> _Found:
@@ -167,7 +162,7 @@ class SlackChannelNames:
         return _Found(UNKNOWN, may_come)
 
     async def _ask(self, channel: str) -> str:
-        found = _Channel.model_validate(await self._channels.told(channel, 0.0))
+        found = _Channel.model_validate(await self.channels.told(channel, 0.0))
         if found.id not in {"", channel} or found.name.startswith(NAMELESS):
             return UNKNOWN
         if found.is_im:

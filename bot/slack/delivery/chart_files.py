@@ -7,6 +7,7 @@ send the bytes, share the file in the thread.
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 
 import aiohttp
 import structlog
@@ -28,31 +29,24 @@ _UPLOAD_S = 15.0
 SendBytes = Callable[[str, bytes], Awaitable[None]]
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class ChartFiles:
     """One workspace's. `paint` makes a PNG and may block; `describe` is what a screen reader says."""
 
-    def __init__(
-        self,
-        api: SlackCalls,
-        outbox: Outbox,
-        paint: Callable[[Chart], bytes],
-        describe: Callable[[Chart], str],
-        send_bytes: SendBytes,
-    ) -> None:
-        self._api = api
-        self._outbox = outbox
-        self._paint = paint
-        self._describe = describe
-        self._send_bytes = send_bytes
-        self._is_refused = False
+    api: SlackCalls
+    outbox: Outbox
+    paint: Callable[[Chart], bytes]
+    describe: Callable[[Chart], str]
+    send_bytes: SendBytes
+    _is_refused: bool = field(init=False, default=False)
 
     async def share(self, place: Place, charts: Sequence[Chart], key: str, oldest: str) -> None:
         """Once per `key`. `oldest` is from where on its files would be found. Never raises."""
-        if self._outbox.pictures.has_charts or self._is_refused or not charts:
+        if self.outbox.pictures.has_charts or self._is_refused or not charts:
             return
         try:
             async with asyncio.timeout(_TIMEOUT_S):
-                known = await self._outbox.file_names(place, oldest)
+                known = await self.outbox.file_names(place, oldest)
                 for number, chart in enumerate(charts[:MAX_CHARTS], 1):
                     name = f"chart-{hashlib.sha256(key.encode()).hexdigest()[:16]}-{number}.png"
                     if name not in known:
@@ -63,17 +57,17 @@ class ChartFiles:
             _log.warning("slack.chart_file.not_shared", error=str(error) or type(error).__name__)
 
     async def _upload(self, place: Place, name: str, chart: Chart) -> None:
-        png = await asyncio.to_thread(self._paint, chart)
-        told = self._describe(chart)
-        where = await self._api.call(
+        png = await asyncio.to_thread(self.paint, chart)
+        told = self.describe(chart)
+        where = await self.api.call(
             "files.getUploadURLExternal", filename=name, length=len(png), alt_txt=told
         )
-        await self._send_bytes(str(where.get("upload_url", "")), png)
+        await self.send_bytes(str(where.get("upload_url", "")), png)
         files: list[JsonValue] = [{"id": str(where.get("file_id", "")), "title": told}]
         belongs: dict[str, JsonValue] = {"channel_id": place.channel, "files": files}
         if place.thread_ts:
             belongs["thread_ts"] = place.thread_ts
-        await self._api.call("files.completeUploadExternal", **belongs)
+        await self.api.call("files.completeUploadExternal", **belongs)
 
 
 def uploader(session: aiohttp.ClientSession) -> SendBytes:

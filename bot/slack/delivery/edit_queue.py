@@ -9,13 +9,13 @@ import math
 from collections.abc import Awaitable, Callable
 from contextvars import copy_context
 from itertools import count
-from typing import Protocol
 
 import structlog
 
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import RateLimited
-from bot.slack.delivery.pacing import Urgency
+from bot.slack.delivery.pacing import EditPlanner, Urgency
+from bot.slack.delivery.posts import PostPlanner
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -61,51 +61,10 @@ class EditSlot:
         self._queue.close(self._key)
 
 
-class Planner(Protocol):
-    """Decides the next call: `EditPlanner`, `PostPlanner`.
-
-    `channel` matters where channels have allowances.
-    """
-
-    def open(self, key: int, channel: str, /) -> None:
-        """Add a message."""
-        ...
-
-    def close(self, key: int) -> None:
-        """Remove a message and its wish."""
-        ...
-
-    def want(self, key: int, urgency: Urgency, now: float, /) -> bool:
-        """Ask for a call. True if that is new."""
-        ...
-
-    def grant(self, now: float) -> int | None:
-        """The message to show now; in flight until `finished`."""
-        ...
-
-    def unused(self, key: int, /) -> None:
-        """Give back a grant that led to no call."""
-        ...
-
-    def finished(self, key: int, now: float, /) -> None: ...
-
-    def hold(self, until: float, channel: str, /) -> None:
-        """Grant nothing before `until`: Slack answered 429."""
-        ...
-
-    def wait_s(self, now: float) -> float | None:
-        """Seconds until the next grant; None without a wish."""
-        ...
-
-    def expected_s(self, channel: str, urgency: Urgency, now: float, /) -> float:
-        """Expected wait of one more message, in seconds."""
-        ...
-
-
 class EditQueue:
     """The calls of one method. They happen only while `run` runs."""
 
-    def __init__(self, planner: Planner, clock: Callable[[], float]) -> None:
+    def __init__(self, planner: EditPlanner | PostPlanner, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._planner = planner
         self._slots: dict[int, EditSlot] = {}

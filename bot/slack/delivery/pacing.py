@@ -212,7 +212,13 @@ class _Slot:
 
 @dataclass(slots=True)
 class EditPlanner:
-    """The live messages and what each wants. All times are seconds of one monotonic clock."""
+    """The live messages and what each wants. All times are seconds of one monotonic clock.
+
+    `want` says whether the wish is new. A message that `grant` names is in flight until `finished`;
+    `unused` gives back a grant that led to no call. After a 429 nothing is granted before `hold`
+    ends. `wait_s` is the time until the next grant, None without a wish, and `expected_s` that of
+    one more message.
+    """
 
     rates: Rates
     _bucket: Bucket = field(init=False)

@@ -30,7 +30,7 @@ class _Channel:
 
 @dataclass(slots=True)
 class PostPlanner:
-    """The messages to post. All times are seconds of one monotonic clock."""
+    """The messages to post, by the methods of `EditPlanner`; each channel has its allowance."""
 
     rates: Rates
     _all: Bucket = field(init=False)

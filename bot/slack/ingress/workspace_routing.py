@@ -6,6 +6,7 @@ They share the signing secret, or the socket, which are the app's and not a work
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 import structlog
@@ -31,21 +32,16 @@ class Dispatches(Protocol):
 AppOf = Callable[[TeamId], Awaitable[AsyncApp | None]]
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class TeamApps:
     """Routes each delivery to its workspace's app. `home` gets the rest and refuses it on record.
 
     `acknowledged` gets the seconds that Slack waited for each answer.
     """
 
-    def __init__(
-        self,
-        home: AsyncApp,
-        app_of: AppOf,
-        acknowledged: Callable[[float], None],
-    ) -> None:
-        self._home = home
-        self._app_of = app_of
-        self._acknowledged = acknowledged
+    home: AsyncApp
+    app_of: AppOf
+    acknowledged: Callable[[float], None]
 
     async def async_dispatch(self, req: AsyncBoltRequest) -> BoltResponse:
         """Bolt's answer, or 503 while the workspace cannot be looked up: Slack then delivers again.
@@ -56,16 +52,16 @@ class TeamApps:
         try:
             return await self._answered(req)
         finally:
-            self._acknowledged(time.monotonic() - begun)
+            self.acknowledged(time.monotonic() - begun)
 
     async def _answered(self, req: AsyncBoltRequest) -> BoltResponse:
         try:
             async with asyncio.timeout(_LOOK_UP_S):
-                app = await self._app_of(TeamId(addressed_team(req.body)))
+                app = await self.app_of(TeamId(addressed_team(req.body)))
         except (StorageUnavailable, TimeoutError) as error:
             _log.warning("slack.workspace.lookup_failed", error=type(error).__name__)
             return BoltResponse(status=503, body="")
-        return await (app or self._home).async_dispatch(req)
+        return await (app or self.home).async_dispatch(req)
 
 
 def addressed_team(body: Mapping[str, object]) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, TypeAlias, assert_never
 
@@ -65,33 +66,21 @@ DEFAULT_RANGE = "last 1h"
 _PATIENCE_S = 9.0
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class ChartCommand:
     """`/kortex chart`: replies at once; the chart follows, visible to the asker alone."""
 
-    def __init__(
-        self,
-        ports: IngressPorts,
-        background: BackgroundTasks,
-        limiter: AskLimiter | None = None,
-        patience_s: float = _PATIENCE_S,
-    ) -> None:
-        self._ports = ports
-        self._background = background
-        self._limiter = limiter
-        self._patience_s = patience_s
+    ports: IngressPorts
+    background: BackgroundTasks
+    limiter: AskLimiter | None = None
+    patience_s: float = _PATIENCE_S
 
     async def answer(self, command: SlashCommand) -> str:
         """The immediate reply, in mrkdwn."""
         person = Person(TeamId(command.team_id), UserId(command.user_id))
-        refusal = await self._ports.roles.outsider(person)
-        event = AuditEvent(
-            AuditKind.ADMIN_COMMAND,
-            person.user,
-            {"command": "chart", "allowed": refusal is None, "channel": command.channel_id},
-            key=f"admin.command:{command.trigger_id}" if command.trigger_id else "",
-        )
+        refusal = await self.ports.roles.outsider(person)
         try:
-            await self._ports.audit.append(event)
+            await self.ports.audit.append(_audited(command, "chart", allowed=refusal is None))
         except StorageUnavailable:
             return replies.CANNOT_AUDIT
         if refusal is not None:
@@ -100,25 +89,25 @@ class ChartCommand:
         if len(given) < 2:
             return replies.CHART_USAGE
         asked = TurnId(f"chart:{command.trigger_id}")
-        if self._limiter is not None and not self._limiter.admits(person, asked):
+        if self.limiter is not None and not self.limiter.admits(person, asked):
             return replies.TOO_MANY_CHARTS
         metric, product, *rest = given
         place = Place(person.team, ChannelId(command.channel_id), MessageTs(""))
         time_range = " ".join(rest) or DEFAULT_RANGE
         request = ChartRequest(person, place, metric, product, time_range)
-        self._background.run("chart", self._show(request))
+        self.background.run("chart", self._show(request))
         return replies.CHART_COMES.format(metric=inline(metric, 80), product=inline(product, 80))
 
     async def _show(self, request: ChartRequest) -> None:
         try:
-            async with asyncio.timeout(self._patience_s):
-                made = await self._ports.chart(request)
+            async with asyncio.timeout(self.patience_s):
+                made = await self.ports.chart(request)
         except TimeoutError:
             made = Charted(replies.CHART_TOO_SLOW)
         except StorageUnavailable:
             made = Charted(replies.CANNOT_READ)
         charts = [made.chart] if made.chart else []
-        await self._ports.surface.whisper(request.place, request.person.user, made.text, charts)
+        await self.ports.surface.whisper(request.place, request.person.user, made.text, charts)
 
 
 def for_admins(wanted: str, roles: Sequence[str], refusal: str) -> str:
@@ -183,7 +172,8 @@ class Commands:
             arguments = command.text.strip()[len(wanted) :]
             return await freeze_answer(self._ports.switch, command.user_id, arguments)
         try:
-            await self._record(wanted, command, allowed=refusal is None)
+            event = _audited(command, wanted.value, allowed=refusal is None)
+            await self._ports.audit.append(event)
         except StorageUnavailable:
             return replies.CANNOT_AUDIT
         if refusal is not None:
@@ -207,19 +197,15 @@ class Commands:
             case _:
                 assert_never(wanted)
 
-    async def _record(self, wanted: Subcommand, command: SlashCommand, *, allowed: bool) -> None:
-        await self._ports.audit.append(
-            AuditEvent(
-                AuditKind.ADMIN_COMMAND,
-                UserId(command.user_id),
-                {
-                    "command": wanted.value,
-                    "allowed": allowed,
-                    "channel": command.channel_id,
-                },
-                key=f"admin.command:{command.trigger_id}" if command.trigger_id else "",
-            )
-        )
+
+def _audited(command: SlashCommand, name: str, *, allowed: bool) -> AuditEvent:
+    """The row of a command, one for each time that it is sent."""
+    return AuditEvent(
+        AuditKind.ADMIN_COMMAND,
+        UserId(command.user_id),
+        {"command": name, "allowed": allowed, "channel": command.channel_id},
+        key=f"admin.command:{command.trigger_id}" if command.trigger_id else "",
+    )
 
 
 def _subcommand(text: str) -> Subcommand | None:

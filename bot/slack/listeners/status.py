@@ -6,6 +6,7 @@ checked. Texts are safe mrkdwn.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Protocol, TypeVar
 
@@ -37,13 +38,13 @@ class _Placed(Protocol):
 T = TypeVar("T", bound=_Placed)
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Status:
     """Reads for one person. Never raises for a store or a Slack that is away: the line says so."""
 
-    def __init__(self, ports: IngressPorts, team: str, site: str) -> None:
-        self._ports = ports
-        self._team = team
-        self._site = site
+    ports: IngressPorts
+    team: str
+    site: str
 
     async def status(self, viewer: Person) -> str:
         """What runs, who waits, open cards, the freeze, providers that are down, a stalled audit sink."""
@@ -63,7 +64,9 @@ class Status:
 
     async def sessions(self, viewer: Person) -> str:
         """Conversations of places that the person sees, the newest first."""
-        lines = await self._lines(viewer, self._ports.overview.talks, _owner_of_talk, self._talk)
+        lines = await self._lines(
+            viewer, self.ports.overview.talks, lambda row: row.asker, self._talk
+        )
         return "\n".join(("*Conversations*, the newest first", *(lines or ["• none yet"])))
 
     async def proposals(self, viewer: Person) -> str:
@@ -72,25 +75,25 @@ class Status:
 
     async def under_way(self, viewer: Person) -> list[str]:
         """A line for each answer that grows or waits."""
-        read = self._ports.overview.under_way
+        read = self.ports.overview.under_way
         lines = await self._lines(viewer, read, lambda row: row.asker or "", self._running)
         return lines or ["• no active or queued turns"]
 
     async def open_cards(self, viewer: Person) -> list[str]:
         """A line with its link for each card that can still be decided."""
-        read = self._ports.overview.open_proposals
+        read = self.ports.overview.open_proposals
         lines = await self._lines(viewer, read, lambda row: row.asked_by.user, self._card)
         return lines or ["• none is open"]
 
     async def freeze(self) -> str:
         try:
-            return freeze_words(await self._ports.switch.state())
+            return freeze_words(await self.ports.switch.state())
         except StorageUnavailable:
             return UNREADABLE
 
     async def providers_down(self) -> list[str]:
         try:
-            down = [one for one in await self._ports.providers() if _is_down(one)]
+            down = [one for one in await self.ports.providers() if _is_down(one)]
         except StorageUnavailable:
             return [NOT_READ]
         return [_provider(one) for one in down[:_PROVIDERS]] or ["• all are available"]
@@ -98,7 +101,7 @@ class Status:
     async def audit_behind(self) -> list[str]:
         """Audit sinks that are stalled, under a heading; nothing where every sink takes its rows."""
         try:
-            behind = await self._ports.audit_behind()
+            behind = await self.ports.audit_behind()
         except StorageUnavailable:
             behind = ["the database cannot be read now"]
         return ["*Audit delivery*", *(f"• {escape(each)}" for each in behind)] if behind else []
@@ -115,7 +118,7 @@ class Status:
         except StorageUnavailable:
             return [NOT_READ]
         # Questions over HTTP or on the command line have no place here.
-        here = [each for each in rows if each.place.team == self._team]
+        here = [each for each in rows if each.place.team == self.team]
         owners: dict[str, str] = {each.place.channel: "" for each in here}
         owners |= {each.place.channel: owner(each) for each in here if owner(each)}
         visible = await self._visible(viewer, owners)
@@ -130,7 +133,7 @@ class Status:
     async def _visible(self, viewer: Person, owners: dict[str, str]) -> VisibleChannels:
         try:
             async with asyncio.timeout(_LOOK_S):
-                return await self._ports.channel_access.of(viewer, owners, owners)
+                return await self.ports.channel_access.of(viewer, owners, owners)
         except TimeoutError:
             return VisibleChannels(frozenset(), len(owners))
 
@@ -156,12 +159,8 @@ class Status:
         return f"• {_where(row.place)}: {link}, {count}{who}, {row.active_at:%Y-%m-%d} {_clock(row.active_at)}"
 
     def _link(self, place: Place, ts: MessageTs, label: str) -> str:
-        found = permalink(self._site, place, ts)
+        found = permalink(self.site, place, ts)
         return f"<{found}|{label}>" if found else label
-
-
-def _owner_of_talk(row: RecentConversation) -> str:
-    return row.asker
 
 
 def _where(place: Place) -> str:

@@ -347,30 +347,25 @@ class Paged:
 NOT_PAGED = Paged()
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Paging:
     """`roles` are the ones in force, by name."""
 
-    def __init__(
-        self,
-        roles: Mapping[str, RoleMembers],
-        directory: SlackRoleDirectory,
-        look_up_s: float = LOOK_UP_S,
-    ) -> None:
-        self._roles = roles
-        self._directory = directory
-        self._look_up_s = look_up_s
+    roles: Mapping[str, RoleMembers]
+    directory: SlackRoleDirectory
+    look_up_s: float = LOOK_UP_S
 
     def listed(self, row: Proposal) -> Paged:
         """Groups and people of the roles that may decide. Nothing is asked."""
-        known = [self._roles[one] for one in row.confirm_roles if one in self._roles]
+        known = [self.roles[one] for one in row.confirm_roles if one in self.roles]
         return Paged(_once([each for one in known for each in (*one.usergroups, *one.users)]))
 
     async def called(self, row: Proposal) -> Paged:
         """The people on call, then the listed groups and people. Never raises."""
         listed = self.listed(row).ids
         try:
-            async with asyncio.timeout(self._look_up_s):
-                on_duty, whole = await self._directory.on_duty(row.confirm_roles, row.action_roles)
+            async with asyncio.timeout(self.look_up_s):
+                on_duty, whole = await self.directory.on_duty(row.confirm_roles, row.action_roles)
         except TimeoutError:
             _log.warning("proposal.card.on_call_unreadable", proposal=row.id)
             on_duty, whole = frozenset[str](), False

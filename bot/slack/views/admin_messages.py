@@ -1,6 +1,7 @@
 """A direct message to everyone in the admin roles."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import structlog
 
@@ -14,25 +15,23 @@ from bot.slack.text.blocks import Part, markdown
 _log = structlog.stdlib.get_logger(__name__)
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class AdminMessages:
     """Sends to each admin; a failure for one does not affect the rest."""
 
-    def __init__(
-        self, outbox: Outbox, roles: SlackRoleDirectory, team: TeamId, admin_roles: Sequence[str]
-    ) -> None:
-        self._outbox = outbox
-        self._roles = roles
-        self._team = team
-        self._admin_roles = admin_roles
+    outbox: Outbox
+    roles: SlackRoleDirectory
+    team: TeamId
+    admin_roles: Sequence[str]
 
     async def tell(self, text: str) -> int:
         reached = 0
         part = Part(without_bold(text), (markdown(text),))
-        for user in await self._roles.members(self._admin_roles):
+        for user in await self.roles.members(self.admin_roles):
             # chat.postMessage takes a person's id for the direct message with them.
-            place = Place(self._team, ChannelId(user), MessageTs(""))
+            place = Place(self.team, ChannelId(user), MessageTs(""))
             try:
-                await self._outbox.post(place, part, note_mark("admins"))
+                await self.outbox.post(place, part, note_mark("admins"))
                 reached += 1
             except (SurfaceGone, SurfaceFailed) as error:
                 _log.warning("slack.admin.not_reached", error=str(error))

@@ -7,7 +7,7 @@ cannot show the arguments whole has no Confirm button.
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -68,19 +68,18 @@ def card(
     if not confirmable:
         blocks.append(section(_TOO_LONG))
     blocks.append(section(_facts(proposal)))
-    if proposal.untrusted_read:
-        blocks.append(
-            context(
-                "⚠ Based on tool output such as logs, which can be forged. Check the facts "
-                "above, not the words below."
-            )
-        )
+    blocks += [context(_UNTRUSTED)] if proposal.untrusted_read else []
     blocks.append(section(_proposers_words(proposal)))
     blocks += _ending(proposal, roles_text, paged, confirmable=confirmable)
-    blocks.append(context(f"Proposal `{inline(proposal.id, 60)}` · digest `{_digest(proposal)}`"))
-    return Part(_fallback(proposal), tuple(blocks))
+    digest = inline(proposal.digest[:_DIGEST_CHARS], 20)
+    blocks.append(context(f"Proposal `{inline(proposal.id, 60)}` · digest `{digest}`"))
+    return Part(inline(_headline(proposal), 2 * _HEADLINE_CHARS), tuple(blocks))
 
 
+_UNTRUSTED = (
+    "⚠ Based on tool output such as logs, which can be forged. Check the facts above, not the words "
+    "below."
+)
 _TOO_LONG = (
     "⚠ This is too long to show whole, so the proposal cannot be confirmed. "
     "Ask for a smaller change."
@@ -109,13 +108,10 @@ def _mono(escaped: str) -> str:
 
 
 def _headline(proposal: Proposal) -> str:
-    what = _cut(visible(named(proposal)), _HEADLINE_CHARS)
+    what = visible(named(proposal))
+    what = what if len(what) <= _HEADLINE_CHARS else f"{what[: _HEADLINE_CHARS - 1]}…"
     asked = "?" if proposal.state is ProposalState.PENDING else ""
     return f"{title(proposal.state, rehearsal=is_rehearsal(proposal))}: {what}{asked}"
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _shown(label: str, text: str) -> str | None:
@@ -275,10 +271,6 @@ def _deciders(proposal: Proposal) -> str:
     return f" by {_person(proposal.decided_by)}{at}" if proposal.decided_by else ""
 
 
-def _fallback(proposal: Proposal) -> str:
-    return inline(_headline(proposal), 2 * _HEADLINE_CHARS)
-
-
 def _person(user: str) -> str:
     # The one mention we mean: ids come from Slack itself and are letters and digits.
     return f"<@{user}>" if user.isascii() and user.isalnum() else inline(user, 60)
@@ -291,10 +283,6 @@ def _mention(paged: str) -> str:
 
 def _time(at: datetime) -> str:
     return f"{at:%H:%M} UTC, {at:%d %b}"
-
-
-def _digest(proposal: Proposal) -> str:
-    return inline(proposal.digest[:_DIGEST_CHARS], 20)
 
 
 # As `bot.domain.proposal.proposal_id` makes them.
@@ -312,20 +300,14 @@ Stored = Callable[[ProposalId], Awaitable[Proposal | None]]
 async def nothing_stored(_proposal: ProposalId) -> None: ...
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class OpenCards:
     """`stored` reads one proposal, `now` the clock it lives by; both may raise StorageUnavailable."""
 
-    def __init__(
-        self,
-        outbox: Outbox,
-        stored: Stored,
-        now: Callable[[], Awaitable[datetime]],
-        patience_s: float = _LINKS_S,
-    ) -> None:
-        self._outbox = outbox
-        self._stored = stored
-        self._now = now
-        self._patience_s = patience_s
+    outbox: Outbox
+    stored: Stored
+    now: Callable[[], Awaitable[datetime]]
+    patience_s: float = _LINKS_S
 
     async def lines(self, text: str, place: Place) -> Sequence[str]:
         """One line of mrkdwn for each open proposal of that channel that the text names by id.
@@ -335,7 +317,7 @@ class OpenCards:
         named = list(dict.fromkeys(_PROPOSAL_ID.findall(text)))[:_MOST_LINKED]
         told: list[str] = []
         try:
-            async with asyncio.timeout(self._patience_s):
+            async with asyncio.timeout(self.patience_s):
                 for each in named:
                     told += await self._line(ProposalId(each), place)
         except (StorageUnavailable, SurfaceFailed, SurfaceGone, TimeoutError) as error:
@@ -343,14 +325,14 @@ class OpenCards:
         return told
 
     async def _line(self, proposal_id: ProposalId, place: Place) -> Sequence[str]:
-        proposal = await self._stored(proposal_id)
+        proposal = await self.stored(proposal_id)
         if proposal is None or _channel(proposal.place) != _channel(place):
             return ()
         if proposal.state is not ProposalState.PENDING or not proposal.card_ts:
             return ()
-        if proposal.expires_at <= await self._now():
+        if proposal.expires_at <= await self.now():
             return ()
-        link = await self._outbox.permalink(place.channel, proposal.card_ts)
+        link = await self.outbox.permalink(place.channel, proposal.card_ts)
         if not _CARD_LINK.fullmatch(link):
             return ()
         action, product = (

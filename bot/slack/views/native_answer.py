@@ -142,35 +142,33 @@ class Growth:
     cards: dict[str, Card] = field(default_factory=dict)
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class NativeAnswer:
     """The streamed message of one answer. `growth` is None after it continues by edits."""
 
-    def __init__(
-        self, streams: Streams, messages: AnswerMessages, reader: Person, links: LinkPolicy
-    ) -> None:
-        self._streams = streams
-        self._messages = messages
-        self._reader = reader
-        self._links = links
-        self.growth: Growth | None = None
+    streams: Streams
+    messages: AnswerMessages
+    reader: Person
+    links: LinkPolicy
+    growth: Growth | None = field(init=False, default=None)
 
     async def begin(self) -> bool:
         """Its message, if Slack lets it grow. Raises LockedOut, Unreachable."""
-        if not self._streams.may_begin(self._messages.place, self._reader):
+        if not self.streams.may_begin(self.messages.place, self.reader):
             return False
-        index = len(self._messages.posted)
-        card = opening_card(answer_mark(self._messages.turn, index).name)
-        ts = await self._streams.begin(
-            self._messages.place,
-            self._reader,
+        index = len(self.messages.posted)
+        card = opening_card(answer_mark(self.messages.turn, index).name)
+        ts = await self.streams.begin(
+            self.messages.place,
+            self.reader,
             MODE,
             [title_chunk(THINKING), card.chunk],
         )
         if ts is None:
             return False
-        self._messages.posted.append(ts)
-        self._messages.unmarked.add(index)
-        self.growth = Growth(ts, index, self._streams.scheduler.clock(), cards={card.id: card})
+        self.messages.posted.append(ts)
+        self.messages.unmarked.add(index)
+        self.growth = Growth(ts, index, self.streams.scheduler.clock(), cards={card.id: card})
         return True
 
     async def grow(self, view: AnswerView) -> bool:
@@ -181,8 +179,8 @@ class NativeAnswer:
         growth = self.growth
         if growth is None:
             return False
-        age_s = self._streams.scheduler.clock() - growth.began
-        text = growing(screens_of(view), self._links)
+        age_s = self.streams.scheduler.clock() - growth.began
+        text = growing(screens_of(view), self.links)
         is_over = age_s >= EXPIRE_S or len(text.encode()) > PART_BYTES
         chunks = None if is_over else self._chunks(growth, text, view)
         if chunks is None:
@@ -201,7 +199,7 @@ class NativeAnswer:
             await self._end(growth, self._closing(growth))
             return
         more = text[len(growth.sent) :]
-        if more and self._streams.scheduler.stop_wait_s() > _LAST_WORDS_S:
+        if more and self.streams.scheduler.stop_wait_s() > _LAST_WORDS_S:
             await self._append(growth, [text_chunk(more)], text, view)
             if self.growth is None:
                 return
@@ -209,7 +207,7 @@ class NativeAnswer:
         chunks = [text_chunk(more)] if more else []
         chunks += [title_chunk(last_plan_title(view.chips)), *self._closing(growth, view)]
         if await self._end(growth, chunks, below):
-            self._messages.shown[growth.index] = part
+            self.messages.shown[growth.index] = part
 
     async def _append(
         self, growth: Growth, chunks: list[Block], text: str, view: AnswerView
@@ -220,7 +218,7 @@ class NativeAnswer:
         # While the call is under way the view goes on.
         title = plan_title(view.chips, is_writing=bool(text))
         cards = {card.id: card for card in task_cards(view)}
-        call = self._streams.append(self._messages.place.channel, growth.ts, chunks)
+        call = self.streams.append(self.messages.place.channel, growth.ts, chunks)
         if await self._is_taken(growth, call, "slack.stream.lost"):
             growth.sent, growth.title = text, title
             growth.cards |= cards
@@ -229,12 +227,12 @@ class NativeAnswer:
     async def _end(
         self, growth: Growth, chunks: list[Block], blocks: tuple[Block, ...] = ()
     ) -> bool:
-        mark = answer_mark(self._messages.turn, growth.index)
-        call = self._streams.end(self._messages.place.channel, growth.ts, mark, chunks, blocks)
+        mark = answer_mark(self.messages.turn, growth.index)
+        call = self.streams.end(self.messages.place.channel, growth.ts, mark, chunks, blocks)
         is_taken = await self._is_taken(growth, call, "slack.stream.not_ended")
         self.growth = None
         if is_taken:
-            self._messages.unmarked.discard(growth.index)
+            self.messages.unmarked.discard(growth.index)
         return is_taken
 
     async def _is_taken(self, growth: Growth, call: Awaitable[None], event: str) -> bool:
@@ -242,7 +240,7 @@ class NativeAnswer:
         try:
             await call
         except MessageGone as gone:
-            await self._messages.lose(growth.index, gone)
+            await self.messages.lose(growth.index, gone)
         except (RateLimited, SurfaceGone):
             raise
         except SurfaceFailed as error:  # refused, or perhaps taken

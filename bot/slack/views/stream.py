@@ -39,7 +39,7 @@ _log = structlog.stdlib.get_logger(__name__)
 Stands = Callable[[TurnId, MessageTs], Awaitable[None]]
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True, repr=False)
 class SlackAnswerStream(AnswerStream):
     """Shows one live answer by edits or appends.
 

@@ -66,7 +66,7 @@ async def _no_warning(_proposal: Proposal) -> str:
     return ""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class SlackSurface(ChatSurface):
     """The surface of one workspace.
 
