@@ -14,7 +14,7 @@ _NOTE: Final = re.compile(
     + r")?: (confirmed|rejected) by ([^\n:(){}]{1,80}?) at "
     r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)([^\n]*?)\.(?: ("
     + re.escape(_STANDS)
-    + r"))?(?: Told: .*)?$",
+    + r"))?(?: Told: (.*))?$",
     re.MULTILINE,
 )
 _CARRIED_OUT: Final = "carried out from another channel"
@@ -28,7 +28,7 @@ _OF_OTHERS: Final = re.compile(
 @dataclass(frozen=True, slots=True)
 class Decided:
     """One decided proposal. `how` is "confirmed" or "rejected"; `then` is the outcome with its
-    separator.
+    separator, `reason` the words that were typed beside a rejection.
 
     `stands`: do not propose it again for the version deployed before. A decision from another
     channel has no id, no author and a different `how`.
@@ -42,6 +42,7 @@ class Decided:
     at: datetime
     then: str
     stands: bool
+    reason: str = ""
 
     @property
     def went_out(self) -> bool:
@@ -69,16 +70,17 @@ def decided_in(told: str) -> tuple[Decided, ...]:
     """The decisions noted beside a question, in the order of deciding."""
     here = (match.groups() for match in _NOTE.finditer(told))
     others = (
-        ("", action, product, _CARRIED_OUT, "", at, then, stands)
+        ("", action, product, _CARRIED_OUT, "", at, then, stands, "")
         for action, product, at, then, stands in _OF_OTHERS.findall(told)
     )
     found = []
-    for name, action, product, how, by, at, then, stands in (*here, *others):
+    for name, action, product, how, by, at, then, stands, words in (*here, *others):
         try:
             when = datetime.fromisoformat(at)
         except ValueError:
             continue
-        found.append(Decided(name, action, product, how, by, when, then, bool(stands)))
+        reason = words if how == "rejected" else ""
+        found.append(Decided(name, action, product, how, by, when, then, bool(stands), reason))
     return tuple(sorted(found, key=lambda one: one.at))
 
 
@@ -86,6 +88,6 @@ def decisions_said(told: str) -> str:
     """The decisions as text that an answer may repeat: who decided what, and when."""
     return "\n".join(
         f"{one.action} of {one.product} {one.how}{f' by {one.by}' if one.by else ''} "
-        f"at {one.at:%Y-%m-%d %H:%M} UTC{one.then}"
+        f"at {one.at:%Y-%m-%d %H:%M} UTC{one.then}{f': {one.reason}' if one.reason else ''}"
         for one in decided_in(told)
     )

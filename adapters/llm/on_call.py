@@ -10,12 +10,12 @@ NO_ROTA: Final = "On call: I have no rota for this channel."
 _NOW: Final = "On call now"
 _UNREAD: Final = "could not be read just now"
 _NOTE: Final = re.compile(rf"^- ((?:{_NOW}|On call): [^\n]*)$", re.MULTILINE)
-_ASKED: Final = re.compile(
-    r"\bwho[a-z' ]*\bon[ -]?call\b|^\W*on[ -]?call(?: now| today| tonight)?\W*$|\bon[ -]?call (?:person|engineer|rota)\b"
-    r"|\bwho (?:should|do|can|must) (?:i|we) (?:page|call|wake|ping|contact|escalate)\b"
-    r"|\bwho(?: is|'s|s) on (?:duty|shift|rota)\b",
-    re.IGNORECASE,
+ASKED: Final = (
+    r"\bwho[a-z' ]*\bon[ -]?call\b|^\W*on[ -]?call(?: now| today| tonight| right now)?\W*$|\bon[ -]?call (?:person|engineer|rota)\b"
+    r"|\b(?:should|do|can|must|shall) (?:i|we) (?:need to |have to )?(?:page|call|wake|ping|contact|ask|escalate|involve)\b"
+    r"|\bwho(?: is|'s|s) on (?:duty|shift|rota)\b"
 )
+_ASKED: Final = re.compile(ASKED, re.IGNORECASE)
 
 
 def asks_who_is_on_call(text: str) -> bool:

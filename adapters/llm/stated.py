@@ -23,6 +23,17 @@ _ASKS: Final = re.compile(
 _ASKED_ON: Final = re.compile(
     r"\b(?:asks?|asking|asked|wants? to know|wonders?|wondering)\b", re.IGNORECASE
 )
+# What a program wrote: a log line, a stack trace, an alert.
+_PASTED: Final = re.compile(
+    r"[\W_]*(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^?]*\b(?:error|warn|fatal|panic|info|exception)"
+    r"|(?-i:ERROR|WARN(?:ING)?|FATAL|PANIC|CRITICAL|INFO)\b.*[:=/]|traceback \(|[\w.]+(?:exception|error): "
+    r"|[^?]*\blevel=\w|\{\s*\"\w+\"\s*:)|.*\n\s+at [\w.$]+\(",
+    re.IGNORECASE,
+)
+_ALERT: Final = re.compile(
+    r"\W*(?:firing|resolved|alert(?:name)?|triggered|critical)\b\s*(?:[\]:]|alert\b)",
+    re.IGNORECASE,
+)
 _THING: Final = r"(?:the |our |my |a |an |that )?([a-z0-9][\w./-]{1,60})"
 _IT_IS_NOT: Final = re.compile(
     r"\b(?:(?:it|this|that|cause|problem|issue)(?: is|['’]s| was)?(?: not|n['’]t)|(?:is|was)n['’]t|not|ruled? out|exclude) "
@@ -73,8 +84,24 @@ def said_by(who: str) -> str:
     return f"Said by {who}."
 
 
+def is_log_line(text: str) -> bool:
+    return _PASTED.match(text) is not None
+
+
+def is_alert(text: str) -> bool:
+    return _ALERT.match(text) is not None
+
+
 def is_statement(text: str) -> bool:
-    return "?" not in text and _ASKS.match(text) is None and _ASKED_ON.search(text) is None
+    if "?" in text or is_log_line(text) or is_alert(text):
+        return False
+    return _ASKS.match(text) is None and _ASKED_ON.search(text) is None
+
+
+def asking(messages: Sequence[Message]) -> Sequence[Message]:
+    """What people asked, oldest first; the first message of a thread asks whatever its form."""
+    said = [m for m in messages if m.role is Role.USER and m.text.strip()]
+    return [m for m in said if m is said[0] or not is_statement(m.text)]
 
 
 def states_fact(text: str) -> bool:

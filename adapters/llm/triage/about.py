@@ -9,6 +9,7 @@ from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.linked import own_trouble
 from adapters.llm.triage.period import period
 from adapters.llm.triage.plan import mark_of
+from adapters.llm.triage.question import asks_yes_or_no
 from adapters.llm.triage.telling import named
 
 _MOST_NAMED: Final = 5
@@ -36,7 +37,11 @@ def asked_as_well(case: Case, judgement: Judgement) -> str:
     other, moved = _other(case, judgement), own_trouble(case, judgement.facts)
     if not other or not moved or judgement.own_blind:
         return ""
-    return f"You asked about {plain(case.subject)}: {moved[0]}; the clearest anomaly is in {other}."
+    name = plain(case.subject)
+    begin = (
+        f"{name} is not as usual" if asks_yes_or_no(case.question) else f"You asked about {name}"
+    )
+    return f"{begin}: {moved[0]}; the clearest anomaly is in {other}."
 
 
 def own_state(case: Case) -> str:

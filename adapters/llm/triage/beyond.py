@@ -1,18 +1,23 @@
 """Answers without a check: what can be asked, what needs a model, on call, the recap."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from adapters.llm.triage.case import Case, plain
 from adapters.llm.triage.done import decision_sentence, waiting
+from adapters.llm.triage.meaning import KNOWN_WORDS
 from adapters.llm.triage.surroundings import quoted
 
 _ABLE: Final = (
     "I look at metrics, logs, traces, Kubernetes and deploys, name the likely cause with its evidence, "
     "and propose declared actions for a person to confirm. I change nothing myself."
 )
-_NO_PEOPLE: Final = "page or message people"
+_NEVER: Final = frozenset({"page or message people", "silence alerts", "open links"})
 _MOST_NAMED: Final = 8
+_SHOULD: Final = re.compile(
+    r"\b(?:should|need|have to|must|shall) (?:i|we)\b|\b(?:i|we) (?:should|need|have)\b"
+)
 _REPORT: Final = "write a report"
 
 
@@ -41,13 +46,16 @@ def beyond_lines(case: Case) -> Iterator[str]:
     """One sentence that it cannot be answered here, and what can."""
     match case.asked.wish:
         case "":
-            yield f"**I cannot answer this without a model, so I checked nothing.** {can_ask(case)}"
+            words = re.findall(r"[^\W\d_]+", case.question.lower())
+            is_foreign = len(words) > 2 and KNOWN_WORDS.isdisjoint(words)
+            only = " I read only English." if is_foreign else ""
+            yield f"**I cannot answer this without a model, so I checked nothing.**{only} {can_ask(case)}"
         case wish if wish == _REPORT:
             yield (
                 "**I cannot write a report here without a model.** `kortex incident report` writes "
                 "it from the records: summary, impact, cause, timeline, actions."
             )
-        case wish if wish == _NO_PEOPLE:
+        case wish if wish in _NEVER:
             yield f"**I cannot {wish}.** {can_ask(case)}"
         case wish:
             yield f"**I cannot {wish} without a model.** {can_ask(case)}"
@@ -55,6 +63,8 @@ def beyond_lines(case: Case) -> Iterator[str]:
 
 def on_call_lines(case: Case) -> Iterator[str]:
     yield f"**{case.on_call or 'On call: I have no rota for this channel.'}**"
+    if _SHOULD.search(case.question.lower()):
+        yield "Whom to call is your decision. I cannot page or message people."
 
 
 def recap_lines(case: Case) -> Iterator[str]:
@@ -72,8 +82,9 @@ def _actions(case: Case) -> Sequence[str]:
 
 def not_understood(case: Case) -> str:
     known = ", ".join(plain(one) for one in case.products[:_MOST_NAMED])
+    said = f'"{said}"' if (said := quoted(case.question)) else "a message without words"
     return (
-        f'I did not understand "{quoted(case.question)}". It names no product, symptom or time that '
+        f"I did not understand {said}. It names no product, symptom or time that "
         f"I know, so I checked nothing. Products here: {known}. Ask for example "
         f'"why is {plain(case.products[0])} slow?" or "what changed in the last hour?".'
     )

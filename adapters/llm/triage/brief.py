@@ -6,9 +6,10 @@ from typing import Final
 
 from adapters.llm.triage.about import own_state
 from adapters.llm.triage.case import Case, Signals, plain
-from adapters.llm.triage.details import MOST_LINES, quiet, ruled_out, shown_points
+from adapters.llm.triage.details import MOST_LINES, counted_out, quiet, ruled_out, shown_points
 from adapters.llm.triage.done import decision_sentence, waiting
 from adapters.llm.triage.evidence import Moved
+from adapters.llm.triage.figures import in_words
 from adapters.llm.triage.hypothesis import answer_to
 from adapters.llm.triage.is_it_over import plain_answer
 from adapters.llm.triage.judgement import Judgement
@@ -21,6 +22,11 @@ _MOST_NAMED: Final = 6
 _CUSTOMERS: Final = "The metrics do not count the affected customers."
 _ASKS_WHO: Final = re.compile(r"\bwho (?:can|may|must|should|has to)\b")
 _ASKS_SAFE: Final = re.compile(r"\b(?:safe|risky|dangerous)\b")
+_ASKS_TREND: Final = re.compile(r"\b(?:better|worse|worsening|improv\w*|recovering|trend\w*)\b")
+_ASKS_CHECKED: Final = re.compile(
+    r"\bwhat\b.*\byou\b.*\b(?:look|check|see|read|miss)|\b(?:missing|not checked)\b"
+)
+_ASKS_MISSING: Final = re.compile(r"\bnot\b|n[o']?t\b|\bmiss")
 _HARDLY: Final = 0.1  # of the baseline: too little to notice
 _SIGNALS: Final = frozenset({"latency", "errors"})
 
@@ -48,7 +54,8 @@ def _over(case: Case, judgement: Judgement) -> Iterator[str]:
     if yes:
         yield yes
     elif going_on:
-        yield f"**Not over: {now_text(going_on[0], case.now)}.** [{going_on[0].mark}]"
+        first = going_on[0]
+        yield f"**Not over: {now_text(first, case.now)}.** [{first.mark}]{_trend(case, first)}"
     elif judgement.verdict == "healthy":
         since = f" since {judgement.undone.words}" if judgement.undone else ""
         mark = f" [{judgement.undone.back.seen.mark}]" if judgement.undone else ""
@@ -79,6 +86,15 @@ def _going_on(case: Case, judgement: Judgement) -> Sequence[Moved]:
     )
 
 
+def _trend(case: Case, fact: Moved) -> str:
+    """Whether it is past its worst, where the question is whether it gets better or worse."""
+    if not _ASKS_TREND.search(case.question.lower()):
+        return ""
+    worst = in_words(fact.worst, fact.usual, fact.unit)[0]
+    is_worst = abs(fact.worst - fact.last) <= _HARDLY * abs(fact.worst - fact.usual)
+    return " That is its worst so far." if is_worst else f" At its worst it was {worst}."
+
+
 def _unsure(judgement: Judgement) -> str:
     missing = f" I could not check: {judgement.missing[0]}." if judgement.missing else ""
     return f"I see nothing abnormal now.{missing}"
@@ -88,7 +104,7 @@ def _pending(case: Case) -> str:
     about = case.subject if case.names_subject else ""
     open_ones = [one for one in case.open_proposals if about in ("", one[2])]
     if open_ones:
-        return f"{'; '.join(waiting(open_ones[:2]))}"
+        return " ".join(waiting(open_ones[:2]))
     decided = [one for one in case.decided if about in ("", one.product)]
     return f"{decision_sentence(decided[-1], case.now)}." if decided else ""
 
@@ -160,6 +176,16 @@ def _impact(case: Case, judgement: Judgement) -> Iterator[str]:
 
 def _coverage(case: Case, judgement: Judgement) -> Iterator[str]:
     top = next(iter(judgement.suspects), None)
+    if _ASKS_CHECKED.search(case.question.lower()):
+        missing = [*judgement.missing[:MOST_LINES], "manual changes, which Kortex cannot see"]
+        said = [
+            f"I checked {', '.join(filter(None, counted_out(judgement))) or 'nothing'}.",
+            f"I could not check: {'; '.join(missing)}.",
+        ]
+        first, then = said[::-1] if _ASKS_MISSING.search(case.question.lower()) else said
+        yield f"**{first}**"
+        yield then
+        return
     if top is not None and judgement.verdict == "cause":
         yield f"**Likely, but not proven. {cause_text(top, case.now)}**"
         points = shown_points(top, case.asked.symptom)[:3]

@@ -13,7 +13,8 @@ from adapters.llm.decided import ELSEWHERE, Decided, decided_in
 from adapters.llm.local_time import zone_in
 from adapters.llm.messages import CompleteRequest, Message, Role
 from adapters.llm.on_call import on_call_in
-from adapters.llm.stated import Stated, is_statement, stated, states_fact
+from adapters.llm.stated import Stated, stated, states_fact
+from adapters.llm.stated import asking as asking_in
 from adapters.llm.triage.follow_up import (
     answered_cause,
     continued,
@@ -21,6 +22,7 @@ from adapters.llm.triage.follow_up import (
     of_its_kind,
     of_what_was_done,
 )
+from adapters.llm.triage.intents import Intent, intents
 from adapters.llm.triage.names import plain
 from adapters.llm.triage.question import ParsedQuestion, understand
 from tools.attached import READ_ATTACHMENT
@@ -164,12 +166,11 @@ def read_case(request: CompleteRequest) -> Case:
     turn = request.messages[start:]
     question, meta = turn[0].text if turn else "", request.meta
     zone = zone_in(turn[0].told) if turn else ""
-    asking = _asking(request.messages[:start], question)
+    before = asking_in(request.messages[:start])
+    asking = _asking(before, question, meta.products)
     found = tuple(_results(turn))
-    before = [m for m in request.messages[:start] if m.role is Role.USER and m.text.strip()]
-    asked = understand(
-        asking, meta.products, meta.now, zone, meta.elsewhere, later=_is_later(asking, before)
-    )
+    is_later = any(m.text != asking for m in before)
+    asked = understand(asking, meta.products, meta.now, zone, meta.elsewhere, later=is_later)
     decided = decided_in(turn[0].told) if turn else ()
     asked = of_what_was_done(asked, asking, decided, meta.now)
     answered = answered_cause(request.messages[:start])
@@ -194,7 +195,7 @@ def read_case(request: CompleteRequest) -> Case:
         tables=meta.tables,
         actions=meta.actions,
         on_call=on_call_in(turn[0].told) if turn else "",
-        is_later=_is_later(asking, before),
+        is_later=is_later,
         answered=answered,
     )
 
@@ -204,15 +205,13 @@ def _is_of_cluster_alone(request: CompleteRequest) -> bool:
     return "core__find_metrics" not in tools and "core__sweep_cluster" in tools
 
 
-def _is_later(asking: str, before: Sequence[Message]) -> bool:
-    return any(m.text != asking and not is_statement(m.text) for m in before)
-
-
-def _asking(earlier: Sequence[Message], question: str) -> str:
-    if not states_fact(question):
+def _asking(before: Sequence[Message], question: str, products: Sequence[str]) -> str:
+    """The question to answer anew where people stated a fact: the newest one for a cause."""
+    if not before or not states_fact(question):
         return question
-    said = (m.text for m in reversed(earlier) if m.role is Role.USER and m.text.strip())
-    return next((text for text in said if not is_statement(text)), question)
+    asked = (m.text for m in before[:0:-1])
+    causes = (text for text in asked if Intent("cause") in intents(text, products, later=True))
+    return next(causes, before[0].text)
 
 
 def _results(messages: Sequence[Message]) -> Iterator[SeenResult]:

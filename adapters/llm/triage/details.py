@@ -78,9 +78,7 @@ def quiet(case: Case, judgement: Judgement) -> Iterator[str]:
     seen = [swept(case, tool) for tool in SWEEPS]
     marks = [f"[{one.mark}]" for one in seen if one is not None]
     looked = [
-        re.sub(r" of \d+ products", "", f"{text} {mark}")
-        for text, mark in zip(judgement.looked_at, marks, strict=False)
-        if " of 0 products" not in text  # no product's bounds
+        f"{text} {mark}" for text, mark in zip(counted_out(judgement), marks, strict=False) if text
     ]
     if looked:
         yield f"checked {', '.join(looked)}: otherwise normal"
@@ -97,6 +95,17 @@ def quiet(case: Case, judgement: Judgement) -> Iterator[str]:
     if logs is not None and not logs.rows("changes"):
         yield f"no new log patterns [{logs.mark}]"
     yield from last_deploy(case)
+
+
+def counted_out(judgement: Judgement) -> Sequence[str]:
+    """What was looked at, without the numbers of products, which no result contains.
+
+    Empty where no product has bounds.
+    """
+    return [
+        "" if " of 0 products" in text else re.sub(r" of \d+ products", "", text)
+        for text in judgement.looked_at
+    ]
 
 
 def _unmeasured_others(case: Case) -> Iterator[str]:

@@ -1,12 +1,19 @@
 """Decisions on proposals, here and elsewhere: the only known record of actions."""
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Final
 
 from adapters.llm.called import called
 from adapters.llm.decided import Decided
 from adapters.llm.triage.case import Case, plain
+from adapters.llm.triage.surroundings import in_code
 from adapters.llm.triage.telling import clock
+
+_ASKS_REJECTED: Final = re.compile(
+    r"\b(?:why|who|reason)\b.*\b(?:reject\w*|declin\w*|refus\w*|said no)\b"
+)
 
 
 def decision_sentence(decided: Decided, now: datetime | None) -> str:
@@ -26,6 +33,15 @@ def done_lines(case: Case) -> Iterator[str]:
     still_open = [one for one in case.open_proposals if about in ("", one[2])]
     carried_out = [one for one in decided if one.went_out]
     of = f" for {plain(about)}" if about else ""
+    rejected = [one for one in reversed(decided) if not one.went_out]
+    if _ASKS_REJECTED.search(case.question.lower()):
+        if not rejected:
+            yield f"**No proposal{of} was rejected here.**"
+        for one in rejected[:1]:
+            why = f"Reason: {in_code(one.reason)}." if one.reason else "No reason was given."
+            yield f"**{decision_sentence(one, case.now)}.** {why}"
+            yield f"Write `propose {plain(one.action)} {plain(one.product)}` for a new card."
+        return
     if carried_out:
         yield f"**{decision_sentence(carried_out[-1], case.now)}.**"
     else:

@@ -8,7 +8,6 @@ from typing import Final
 
 from adapters.llm.decided import Decided
 from adapters.llm.messages import Message, Meta, Role
-from adapters.llm.stated import is_statement
 from adapters.llm.triage.intents import asks_if_fine
 from adapters.llm.triage.names import plain
 from adapters.llm.triage.outside import is_elsewhere, with_foreign_notice
@@ -52,11 +51,7 @@ def of_what_was_done(
 
 
 def of_its_kind(asked: ParsedQuestion, question: str, answered: str, meta: Meta) -> ParsedQuestion:
-    kinds = set(_KIND_OF_PRODUCT.findall(question.lower()))
-    if not kinds or any(name.lower() in question.lower() for name in meta.products):
-        return asked
-    named = [one for one in meta.products if one in answered]
-    fitting = [one for one in named if any(_is_kind(one, kind) for kind in kinds)]
+    fitting = [one for one in of_kind(question, meta.products) if one in answered]
     if len(fitting) != 1:
         return asked
     words = f"you mean {plain(fitting[0])}, where the cause was found"
@@ -66,9 +61,13 @@ def of_its_kind(asked: ParsedQuestion, question: str, answered: str, meta: Meta)
     return replace(asked, topic="cause", part="state") if asks_state else asked
 
 
-def _is_kind(product: str, kind: str) -> bool:
-    short = {"database": "db"}.get(kind, kind)
-    return any(part in (kind, short) for part in re.split(r"[-_.]", product.lower()))
+def of_kind(question: str, products: Sequence[str]) -> Sequence[str]:
+    """The products that "the database" or "the cache" can mean; none where a product is named."""
+    kinds = set(_KIND_OF_PRODUCT.findall(question.lower()))
+    if any(name.lower() in question.lower() for name in products):
+        return []
+    kinds |= {"db"} if "database" in kinds else set()
+    return [one for one in products if kinds & set(re.split(r"[-_.]", one.lower()))]
 
 
 def answered_cause(earlier: Sequence[Message]) -> str:
@@ -113,7 +112,7 @@ def continued(
         return replace(asked, subject=culprit, assumed=(*asked.assumed, words))
     if asked.topic in _OF_NO_PRODUCT or asked.stranger:
         return with_foreign_notice(asked, question, meta)
-    asking = [m for m in earlier if not is_statement(m.text) and m.text != question]
+    asking = [m for m in earlier if m.text != question]
     now = meta.now if asked.asks_when and asked.start is None else None
     understood = [
         (understand(m.text, meta.products, now, zone, meta.elsewhere, later=m is not asking[0]), m)

@@ -6,10 +6,12 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from adapters.llm.stated import is_log_line
 from adapters.llm.triage.case import Case, SeenResult, instant, plain, text_of
 from adapters.llm.triage.cluster_findings import in_full
 from adapters.llm.triage.deploy_facts import DEPLOYS, DeployFact, deploys, unread_deploys
 from adapters.llm.triage.evidence import CLUSTER, GET_LOGS
+from adapters.llm.triage.follow_up import of_kind
 from adapters.llm.triage.hypothesis import guesses_deploy
 from adapters.llm.triage.order import refusal
 from adapters.llm.triage.period import period
@@ -36,6 +38,9 @@ _ABOUT: Final = re.compile(
     r"\b(?:with|containing|contain|matching|mentioning|mention|about|saying|grep)\s+([\w./-]{3,60})"
 )
 _OF_CODE: Final = re.compile(r"\bchange\b|\breview|\bdiff\b|\bcontain|\bcode\b")
+_RUNS: Final = re.compile(
+    r"\bversions?\b.*\b(?:live|running|now|rn|prod\w*|deployed)\b|\bwhat (?:is|version) (?:live|running|deployed)\b"
+)
 _VERSION: Final = re.compile(r"\bv?(\d+(?:\.\d+)+)\b")
 
 
@@ -62,7 +67,10 @@ def _level(case: Case) -> str:
 
 
 def _text(case: Case) -> str:
-    """What the lines are to hold: quoted, a path, or a word after "with"."""
+    """What the lines are to hold: quoted, a path, a word after "with"; the words of a pasted line."""
+    if is_log_line(case.question):
+        said = _SAID_IN_LINE.search(case.question)
+        return _constant(said[1] if said else case.question)
     if found := _QUOTED.search(case.question) or _SINGLE_QUOTED.search(case.question):
         return found[1]
     if found := _PATH.search(case.question):
@@ -73,7 +81,21 @@ def _text(case: Case) -> str:
     return word if is_filter and not _is_level(word) else ""
 
 
+_SAID_IN_LINE: Final = re.compile(r'"(?:msg|message|error)"\s*:\s*"([^"]+)"')
+_WORDS_CHARS: Final = 80
 _NO_TEXT: Final = frozenset({"the", "any", "this", "that", "all", "logs", "log", "lines", "it"})
+
+
+def _constant(line: str) -> str:
+    """The longest run of words: what a program writes alike in each of its lines."""
+    runs: list[list[str]] = [[]]
+    for token in line.split():
+        word = token.strip(".,;:!'")
+        if word.isalpha():
+            runs[-1].append(word)
+        if not word.isalpha() or token[-1] != word[-1]:
+            runs.append([])
+    return max((" ".join(run)[:_WORDS_CHARS] for run in runs), key=len)
 
 
 def _is_level(word: str) -> bool:
@@ -120,6 +142,11 @@ def _verbatim(row: Mapping[str, JsonValue]) -> str:
 
 def deploy_lines(case: Case) -> Iterator[str]:
     found, seen = _asked_for(case), case.of(DEPLOYS)
+    parts = of_kind(case.question, case.products)
+    found = [one for one in found if not parts or one.product in parts]
+    runs = _RUNS.search(case.question.lower()) is not None and not case.is_past
+    if runs:  # the newest of each product
+        found = list({one.product: one for one in reversed(found)}.values())[::-1]
     is_named = bool(_VERSION.search(case.question)) or "commit" in case.question.lower()
     if seen is None:
         failed = [one for one in case.seen if not one.ok]
@@ -128,11 +155,14 @@ def deploy_lines(case: Case) -> Iterator[str]:
     elif NO_SOURCE in seen.texts("notes"):
         yield f"No deploy source is connected: no deploy was received in 90 days [{seen.mark}]."
     elif not found:
-        of = f" of {plain(case.asked.subject)}" if case.names_subject else ""
+        names = [case.asked.subject] if case.names_subject else parts
+        of = f" of {' or '.join(map(plain, names))}" if names else ""
         known = " that is known" if unread_deploys(seen) else ""
-        yield f"**No deploy{of}{known} in that time.** [{seen.mark}]"
+        when = period(case) or (" in that time" if case.asked.start else " in the last seven days")
+        yield f"**No deploy{of}{known}{when}.** [{seen.mark}] I cannot see manual changes."
     else:
-        yield f"**Deploys, newest first:** [{seen.mark}]"
+        head = "Last deployed versions" if runs else "Deploys, newest first"
+        yield f"**{head}:** [{seen.mark}]"
         yield "\n".join(f"- {line}" for line in _deployed(found[:MOST_LINES], seen, named=is_named))
         if len(found) > MOST_LINES:
             yield "Older deploys are under Evidence."
@@ -201,7 +231,7 @@ def pod_lines(case: Case) -> Iterator[str]:
     pods, subject = cluster.mapping("pods"), case.asked.subject
     ill = [row for row in cluster.rows("ill") if not subject or row.get("product") == subject]
     counted = {name: of for name, of in pods.items() if not subject or name == subject}
-    whose = plain(subject) if subject else f"{len(counted)} products"
+    whose = plain(subject) if subject else "the products here"
     if not counted and not ill:
         yield f"**No pods of {whose} were found.** [{cluster.mark}]"
         return

@@ -45,6 +45,7 @@ _COMMON: Final = """
     hanging hung leak lost missing overload overloaded page paging pending plan propose reboot
     recommend recover recovered refused rejected retries scale scaling shorter stopped summaries
     suspended throttled tl tldr unhealthy unstable
+    chart charts plot draw diagram related relate normally
     minute minutes hour hours day days week night morning evening noon midnight
 """
 KNOWN_WORDS: Final = frozenset(_COMMON.split())
@@ -53,6 +54,8 @@ KNOWN_WORDS: Final = frozenset(_COMMON.split())
 def is_understood(text: str) -> bool:
     """Whether any word, or the shape of it, could ask about a system."""
     words = [word.lower().replace("\u2019", "'") for word in _WORD.findall(text)]
+    if text.strip() and not words and "?" not in text and not any(map(str.isdigit, text)):
+        return False  # an emoji
     if not words or len(words) > _MOST_WORDS or not text.isascii() or _SHAPED.search(text):
         return True
     return any(map(_is_known, words))

@@ -137,7 +137,8 @@ def _is_unread(word: str) -> bool:
 
 def service_named(lowered: str) -> str:
     names = (one[1] for one in _A_SERVICE.finditer(lowered))
-    return next((n for n in names if n not in KNOWN_WORDS | _NOBODY | _ANY_SERVICE), "")
+    known = KNOWN_WORDS | _NOBODY | _ANY_SERVICE
+    return next((n for n in names if n not in known and not n.endswith("est")), "")
 
 
 def known_name(lowered: str, names: Sequence[str]) -> str:

@@ -237,6 +237,10 @@ def _named_in(
     return subject, about, thought, stranger, found
 
 
+def asks_yes_or_no(text: str) -> bool:
+    return _YES_NO.match(text) is not None
+
+
 def is_part_of(name: str, products: Sequence[str]) -> bool:
     """Whether it is a common word for a part of a system, and there is one such part here."""
     if name in _PLACES:
@@ -261,15 +265,15 @@ def _intended(
     if found and found[0].topic == "figure":  # "error rate" is a figure, "errors since noon" may be
         rest = _ROLE.sub(" ", text.lower())
         is_trouble = _SLOW.search(rest) or _ERRORS.search(rest) or _COMPLAINS.search(rest)
+    if later and (thought or _is_about(text, subject, found, is_trouble=bool(is_trouble))):
+        return STATE
     if found and (later or not is_trouble or found[0].topic not in _BESIDE_TROUBLE):
         return found[0]
     if not later:
         is_nothing = products and not any(told) and not is_understood(text)
         return Intent("unclear") if is_nothing else _CAUSE
-    if thought:
-        return STATE
     if subject or stranger:
-        is_complaint = (slow or failing) and not _YES_NO.match(text)
+        is_complaint = (slow or failing) and not asks_yes_or_no(text)
         if subject and is_complaint and not _FROM_THIS.search(text.lower()):
             return _CAUSE
         return STATE if subject or is_about_product(text, products) else _BEYOND
@@ -278,6 +282,17 @@ def _intended(
     if when or asks_since_when(text.lower()):
         return _CAUSE
     return _BEYOND if is_understood(text) else Intent("unclear")
+
+
+def _is_about(text: str, subject: object, found: Sequence[Intent], *, is_trouble: bool) -> bool:
+    """Whether it asks how a product is: "did cart get slower after the release"."""
+    if not found or not subject:
+        return False
+    if found[0].topic == "deploys":
+        return is_trouble and asks_yes_or_no(text)
+    about = rf"\b(?:about|with|on|in|from) (?:the )?{re.escape(str(subject).lower())}\b"
+    is_told = "?" not in text and re.search(about, text.lower()) is not None
+    return is_told and found[0].part == "impact"
 
 
 def _thought(text: str, subject: str) -> str:

@@ -40,12 +40,20 @@ _COUNTS_FAILURES: Final = re.compile(r"err|fail|fault|5xx|reject|exception|drop|
 _NAMED: Final = {"errors": "error rate", "cpu": "CPU", "pool": "connection pool"}
 _HALF_HOUR: Final = timedelta(minutes=30)
 _COMPARES: Final = re.compile(
-    r"\bcompar|\bvs\b|\bversus\b|\bthan\b|\bsame\b|\blike th(?:is|at)\b|\b(?:normal|usual)\b"
+    r"\bcompar|\bvs\b|\bversus\b|\bthan\b|\bsame\b|\blike th(?:is|at)\b|\b(?:normal|usual|too|also)\b"
+    r"|^\W*(?:was|were)\b"
     r"|^\W*(?:(?:and|but|what about|how about|how was it) )?(?:yesterday|last week|a (?:day|week) ago)\W*$"
 )
-_DAYS_BACK: Final = (
-    (re.compile(r"\blast week\b|\ba week ago\b|\bweek earlier\b"), 7),
-    (re.compile(r"\byesterday\b|\ba day ago\b|\bday before\b"), 1),
+_BACK: Final = (
+    (re.compile(r"\blast week\b|\ba week ago\b|\bweek earlier\b"), timedelta(days=7)),
+    (
+        re.compile(r"\b(?:last|previous|an) hour\b|\bhour (?:ago|before|earlier)\b"),
+        timedelta(hours=1),
+    ),
+    (
+        re.compile(r"\byesterday\b|\ba day ago\b|\bday before\b|\b(?:usual|normal)\b"),
+        timedelta(days=1),
+    ),
 )
 _GRAPH: Final = re.compile(r"\b(?:graph|chart|dashboard|plot)")
 
@@ -95,10 +103,10 @@ def _owners(case: Case) -> Sequence[str]:
 def compared_times(case: Case) -> tuple[str, ...]:
     """The last half hour, and one around the same time of the day that it is to be compared with."""
     asked = case.question.lower()
-    back = next((days for words, days in _DAYS_BACK if words.search(asked)), 0)
+    back = next((length for words, length in _BACK if words.search(asked)), None)
     if not back or case.now is None or not _COMPARES.search(asked):
         return ()
-    then = case.now - timedelta(days=back)
+    then = case.now - back
     spans = ((case.now - _HALF_HOUR, case.now), (then - _HALF_HOUR / 2, then + _HALF_HOUR / 2))
     return tuple(f"{_instant(start)}/{_instant(end)}" for start, end in spans)
 
@@ -192,7 +200,7 @@ def _then(case: Case, reads: Sequence[SeenResult]) -> str:
         return f"; its values of {day} could not be read"
     told = _range_of(then)
     return (
-        f"; at this time on {day} it was {told} [{then.mark}]"
+        f"; {'an hour before' if day == windows[0][:10] else f'at this time on {day}'} it was {told} [{then.mark}]"
         if told
         else f"; no samples on {day} [{then.mark}]"
     )

@@ -54,6 +54,7 @@ from adapters.llm.triage.onset import onset
 from adapters.llm.triage.order import order_lines
 from adapters.llm.triage.period import framed, period
 from adapters.llm.triage.point_in_time import first_of_all
+from adapters.llm.triage.question import asks_yes_or_no
 from adapters.llm.triage.readings import compared_times, reading_lines
 from adapters.llm.triage.surroundings import around, quoted
 from adapters.llm.triage.telling import (
@@ -202,8 +203,9 @@ def _as_said(case: Case, judgement: Judgement) -> Iterator[str]:
 
 def _abnormal(case: Case, judgement: Judgement) -> Iterator[str]:
     top = judgement.suspects[0]
-    yield cause_line(case, judgement)
-    yield asked_as_well(case, judgement)
+    itself = asked_as_well(case, judgement)
+    lines = [cause_line(case, judgement), itself]
+    yield from reversed(lines) if asks_yes_or_no(case.question) else lines
     points = shown_points(top, case.asked.symptom)
     lines = [of_whom(case, top.product, told(point, case.now)) for point in points]
     yield _listed([*lines, *_beside(case, judgement)])

@@ -36,6 +36,7 @@ _IN_UTC: Final = re.compile(r"\b(utc|gmt)\b|\d{1,2}[:.]\d\d ?z\b")
 _NAMED_HOUR: Final = re.compile(r"\b(?:midnight|noon)\b")
 _PART_OF_DAY: Final = re.compile(r"\b(?:this|yesterday|in the) (morning|afternoon|evening)\b")
 _HOURS: Final = {"morning": (6, 12), "afternoon": (12, 18), "evening": (18, 24)}
+_OF_DAY: Final = re.compile(r"\b(?:today|yesterday)\b")
 _NIGHT: Final = (22, 6)  # o'clock, from and to
 _GOES_ON: Final = re.compile(r"\bsince (?:yesterday|last night|today|this |tonight|[0-9]{4}-)")
 _WEEKDAY: Final = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
@@ -194,7 +195,11 @@ def _walls(text: str, day: datetime, here: datetime, *, is_dated: bool) -> _Wall
     """From when to when, as clocks there show it. `day` is the one spoken of, `here` is now."""
     if found := _BETWEEN.search(text):
         start, end = _clock(found.groups()[:3], day), _clock(found.groups()[3:], day)
-        if start and end and (found[2] or found[5] or found[3] or found[6]):
+        if start and end and found[6] and not found[3]:  # "between 11 and 1 pm" begins at 11 am
+            later = _clock((found[1], found[2], found[6]), day)
+            start = later if later and later < end else start
+        told = found[2] or found[5] or found[3] or found[6] or is_dated or _OF_DAY.search(text)
+        if start and end and told:
             return start, end + _DAY if end <= start else end
     if found := (_SINCE.search(text) or _SINCE_HOUR.search(text)):
         begun = _clock(found.groups(), day)
@@ -228,7 +233,7 @@ def _part_of_day(text: str, day: datetime, here: datetime, *, is_dated: bool) ->
         first, last = _HOURS[found[1]]
     elif "tonight" in text:
         first, last = _HOURS["evening"]
-    elif is_dated or re.search(r"\b(?:today|yesterday)\b", text):
+    elif is_dated or _OF_DAY.search(text):
         first, last = 0, 24
     else:
         return None

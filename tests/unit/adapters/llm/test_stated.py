@@ -58,3 +58,15 @@ def test_a_quotation_does_not_change_the_author() -> None:
     (said,) = stated([ASKED, told(f"{FAILED_OVER}\n- {said_by('U1')}")])
 
     assert said.author == "U7"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ERROR 2026-04-07T14:15:02Z cart POST /v1/orders 500: no quotes",
+        "2026-04-07 14:15:02 error cart: we restarted the worker",
+        "[FIRING:1] HighLatency cart since 14:15",
+    ],
+)
+def test_a_pasted_line_is_no_statement_of_its_sender(text: str) -> None:
+    assert stated([ASKED, told(text)]) == []

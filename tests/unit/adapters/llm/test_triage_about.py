@@ -42,14 +42,14 @@ async def test_the_asked_products_state_comes_before_the_clearest_anomaly() -> N
     assert found.marks == ()
 
 
-async def test_the_answer_describes_the_asked_products_own_changes() -> None:
+async def test_a_yes_or_no_question_is_answered_by_the_asked_products_own_changes_first() -> None:
     shifts = [*CHECKOUT_SLOW, moved("web", "latency", ONSET, score=5.0)]
     row = deploy("checkout", "2026-04-07T14:09:00Z")
     found = await asked("is web ok?", shifts, deploys=[row])
 
     assert found.text.startswith(
-        "**Most likely cause: the deploy of checkout v2 at 14:09 UTC.**\n\nYou asked about web: latency "
-        "rose to 1.9 s at 14:10 UTC (normally 0.2 s) [E1]; the clearest anomaly is in checkout [E1].\n\n"
+        "web is not as usual: latency rose to 1.9 s at 14:10 UTC (normally 0.2 s) [E1]; the clearest "
+        "anomaly is in checkout [E1].\n\n**Most likely cause: the deploy of checkout v2 at 14:09 UTC.**\n\n"
     )
     assert len(found.asked("core__propose_action")) == 1
 

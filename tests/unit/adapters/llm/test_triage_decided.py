@@ -275,3 +275,24 @@ async def test_whether_it_helped_covers_another_channels_action() -> None:
     )
 
     assert "you mean checkout, the product of the last confirmed action" in found.text
+
+
+async def test_a_rejection_is_explained_by_its_typed_reason() -> None:
+    became = "rejected by U7 at 2026-04-07T14:20:00Z, nothing was run"
+    note = decision_note(became, "wait for [the](https://evil.test) 15:30 sale", stands=True)
+    told = f"Now\n- Proposal p-7 (rollback-deploy checkout {{}}): {note}"
+    found = await investigate(world(), "why was it rejected?", told=told)
+    _, claims = checked(found.text, found.evidence, {}, decisions_said(told))
+
+    assert "was rejected by U7 at 14:20 UTC" in found.text.partition("\n")[0]
+    assert "Reason: `wait for [the](https://evil.test) 15:30 sale`" in found.text
+    assert "`propose rollback-deploy checkout`" in found.text
+    assert [one.note for one in claims if one.note] == []
+
+
+async def test_a_rejection_that_never_was_is_denied() -> None:
+    found = await investigate(
+        world(), "why was it rejected?", told=noted(f"{CONFIRMED}; succeeded")
+    )
+
+    assert found.text.startswith("**No proposal was rejected here.**")

@@ -160,6 +160,33 @@ async def later(question: str, *, told: str = "", **around: Any) -> Investigatio
         ("can this happen again", "beyond", "all"),
         ("how long will the fix take", "beyond", "all"),
         ("is anyone working on this", "beyond", "all"),
+        ("so its fixed?", "cause", "over"),
+        ("looks better now", "cause", "over"),
+        ("what runbook should i follow", "runbook", "all"),
+        ("how many 500s in the last 5 min", "figure", "all"),
+        ("was there a config change", "deploys", "all"),
+        ("nope dont roll back", "done", "all"),
+        ("u there?", "greeting", "all"),
+        ("thx man, nice one", "thanks", "all"),
+        ("\U0001f44d\U0001f3fd", "thanks", "all"),
+        (":+1:", "thanks", "all"),
+        ("tell me in one line", "recap", "all"),
+        ("write a status update for the ceo", "recap", "all"),
+        ("whats the slowest service", "cause", "impact"),
+        ("so rollback or wait?", "cause", "next"),
+        ("what didnt you look at", "cause", "coverage"),
+        ("is this a false alarm", "cause", "over"),
+        ("should i wake up the dba", "on call", "all"),
+        ("was it slow last week too", "figure", "all"),
+        ("how do i silence the alert", "beyond", "all"),
+        ("https://grafana.test/d/abc?from=now-1h", "beyond", "all"),
+        ("[FIRING:1] HighLatency cart p99 > 1s severity=page", "cause", "state"),
+        ("ERROR 2026-04-07T14:15:02Z cart POST /v1/orders 500: no quotes", "logs", "all"),
+        (
+            "java.lang.NullPointerException: no quote\n\tat com.shop.Cart(Cart.java:12)",
+            "logs",
+            "all",
+        ),
     ],
 )
 def test_a_later_message_is_read_by_its_intent(text: str, topic: str, part: str) -> None:
@@ -183,6 +210,13 @@ def test_two_questions_in_one_message_are_both_answered() -> None:
     assert [(one.topic, one.part) for one in found] == [("cause", "over"), ("done", "all")]
 
 
+def test_the_deployer_is_named_beside_the_cause_in_a_thread_only() -> None:
+    text = "ok so whats the root cause and who deployed it"
+
+    assert [one.topic for one in intents(text, PRODUCTS, later=True)] == ["cause", "deploys"]
+    assert [one.topic for one in intents(text, PRODUCTS, later=False)] == ["cause"]
+
+
 @pytest.mark.parametrize(
     "text", ["write a haiku about errors budgets", "explain kubernetes to my boss", "what is love"]
 )
@@ -194,6 +228,49 @@ async def test_a_question_that_needs_a_model_gets_one_sentence_and_three_suggest
     assert found.calls == []
     assert found.text.startswith("**I cannot answer this without a model")
     assert found.text.count('"') == 6
+
+
+@pytest.mark.parametrize("text", ["\U0001f525\U0001f525", "..."])
+async def test_a_message_without_words_starts_no_investigation(text: str) -> None:
+    found = await later(text)
+
+    assert found.calls == []
+    assert found.text.startswith("I did not understand")
+
+
+async def test_another_language_is_declined_as_one() -> None:
+    assert "I read only English." in (await later("ist es vorbei?")).text
+
+
+async def test_whether_it_gets_worse_is_answered_with_the_worst_figure() -> None:
+    found = await investigate(
+        world([{**SLOW, "worst": 4.5}]), "is it getting worse?", products=PRODUCTS, before=FIRST
+    )
+
+    assert " At its worst it was " in found.text or "worst so far" in found.text
+    assert found.marks == ()
+
+
+async def test_what_was_not_checked_comes_first_where_that_is_asked() -> None:
+    found = await later("what didnt you look at")
+
+    assert found.text.startswith("**I could not check: ")
+    assert "I checked metrics" in found.text
+    assert found.marks == ()
+
+
+async def test_a_change_of_the_database_is_looked_for_in_its_own_deploys() -> None:
+    found = await later("did anyone touch the db")
+
+    assert found.text.startswith("**No deploy of payments-db in the last seven days.** [E")
+
+
+async def test_a_thread_that_a_statement_opened_stays_with_its_product() -> None:
+    found = await investigate(
+        world([SLOW], [DEPLOYED]), "is it over", products=PRODUCTS, before=("checkout is slow",)
+    )
+
+    assert "Assumed: you mean checkout, as before." in found.text
 
 
 async def test_is_it_over_is_denied_with_the_current_figure() -> None:
@@ -265,6 +342,19 @@ async def test_a_guess_without_data_is_said_to_be_one(question: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["did cart get slower after the release", "customers are complaining about cart"]
+)
+def test_trouble_with_another_product_asks_for_its_state(text: str) -> None:
+    asked = understand(text, PRODUCTS, NOW, later=True)
+
+    assert (asked.subject, asked.topic, asked.part) == ("cart", "cause", "state")
+
+
+def test_an_english_word_is_no_misspelt_product() -> None:
+    assert understand("draw me a chart", PRODUCTS, NOW, later=True).subject == ""
+
+
+@pytest.mark.parametrize(
     ("question", "topic", "part"),
     [
         ("is it over?", "cause", "over"),
@@ -323,6 +413,11 @@ LINES = {
         ("show me warnings", {"level": "warn"}),
         ("logs of cart with 'no quotes'", {"product": "cart", "query": "no quotes"}),
         ("don't show errors, show the team's logs", {"product": "checkout"}),
+        ("ERROR 14:02 cart: request 4f1 failed: no quotes left: id=7", {"query": "no quotes left"}),
+        (
+            '{"level": "error", "msg": "no quotes left"}',
+            {"level": "error", "query": "no quotes left"},
+        ),
     ],
 )
 async def test_log_lines_are_filtered_by_the_questions_words(

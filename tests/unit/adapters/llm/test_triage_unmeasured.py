@@ -124,6 +124,6 @@ async def test_a_failing_deploy_source_is_reported_and_prevents_the_all_clear(
     )
 
     assert words in found.text
-    assert "that is known in that time" in found.text.replace("that are known", "that is known")
+    assert "that is known in" in found.text.replace("that are known", "that is known")
     assert "Nothing is wrong" not in found.text
     assert [one["verdict"] for one in found.asked("core__report_findings")] != ["healthy"]
