@@ -9,6 +9,7 @@ import pytest
 
 from tests.fixtures_metrics_contract import P99, PRODUCTS
 from tools.capabilities import Interval, MetricQuery, Metrics, SweepQuery
+from tools.core.metric_series import read_metric
 from tools.errors import InvalidArguments
 
 
@@ -63,6 +64,18 @@ class SignalsContract:
             (at.timestamp(), pytest.approx(value)) for at, value in alone.series[0].points
         ]
         assert set(by_place) == {(s.name, product) for s in found.signals for product in s.places}
+
+    async def test_every_listed_name_can_be_read_alone(
+        self, metrics: Metrics, hour: Interval
+    ) -> None:
+        found = await metrics.discover(PRODUCTS, hour)
+        unread = [
+            (signal.name, product)
+            for signal in found.signals
+            for product in signal.products
+            if not (await read_metric(metrics, MetricQuery(product, signal.name, hour))).series
+        ]
+        assert unread == []
 
     async def test_sweep_covers_only_the_requested_products(
         self, metrics: Metrics, hour: Interval

@@ -17,6 +17,7 @@ from tools.contract import COMPUTED, ToolInput
 from tools.core.arguments import MetricName, ProductOrAny, TimeRangeText
 from tools.core.built_in import bound, read_only
 from tools.core.compared_answer import AnswerNotes, Compared, CompareOutput, answer
+from tools.core.metric_series import read_metric
 from tools.errors import InvalidArguments, ToolError
 from tools.output import clean_text
 from tools.product_names import ANY_PRODUCT
@@ -51,10 +52,10 @@ async def read_one(metrics: Metrics, product: str, metric: str, when: Interval) 
     step_s = max(LEAST_STEP_S, spacing_s or LEAST_STEP_S)
 
     async def again(interval: Interval) -> Labelled:
-        result = await metrics.query_range(MetricQuery(product, metric, interval, step_s=step_s))
+        result = await read_metric(metrics, MetricQuery(product, metric, interval, step_s=step_s))
         return [(one.labels, one.points) for one in result.series]
 
-    result = await metrics.query_range(MetricQuery(product, metric, when, step_s=step_s))
+    result = await read_metric(metrics, MetricQuery(product, metric, when, step_s=step_s))
     series = [(one.labels, one.points) for one in result.series]
     return Read(series, result.unit, result.step_s, result.notes, again)
 

@@ -1,11 +1,20 @@
 """core__get_metrics and core__query_metrics: series with the statistics of all their points, thinned."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from tools.capabilities import CallContext, Capabilities, MetricQuery, MetricResult, Series
+from tools.capabilities import (
+    CallContext,
+    Capabilities,
+    MetricQuery,
+    MetricResult,
+    Metrics,
+    Series,
+    SweepQuery,
+)
 from tools.contract import ToolInput, ToolOutput
 from tools.core.arguments import Labels, MetricName, Product, StepText, TimeRangeText, step_seconds
 from tools.core.built_in import bound, read_only
@@ -92,10 +101,33 @@ class GetMetrics:
             labels=arguments.labels,
             step_s=step_seconds(arguments.step),
         )
-        return view(await bound(caps.metrics, "metrics").query_range(query), when)
+        return view(await read_metric(bound(caps.metrics, "metrics"), query), when)
 
     def summarise(self, output: MetricsOutput, arguments: MetricsInput) -> str:
         return _summary(arguments.metric_name, output, arguments.time_range)
+
+
+async def read_metric(metrics: Metrics, query: MetricQuery) -> MetricResult:
+    """The series of a metric, or of a ratio, mean or quantile that only find_metrics names."""
+    result = await metrics.query_range(query)
+    if result.series:
+        return result
+    found = await metrics.discover([query.product], query.interval)
+    made = (one for one in found.signals if query.metric == one.name != one.metric)
+    signal = next(made, None)
+    if signal is None:
+        return result
+    if query.labels:
+        note = f"{signal.name} is made of {signal.metric} over all its labels: ask without labels"
+        return replace(result, notes=(note,))
+    swept = await metrics.sweep(
+        SweepQuery([signal], query.interval, result.step_s, [query.product])
+    )
+    series = [
+        Series({}, [(datetime.fromtimestamp(at_s, UTC), value) for at_s, value in one.points])
+        for one in swept.series
+    ]
+    return MetricResult(series, signal.unit, swept.step_s, swept.notes) if series else result
 
 
 def _query(text: str) -> str:
