@@ -30,7 +30,7 @@ from bot.chat.window import (
 from bot.domain.budget import NO_MODEL
 from bot.domain.session import SUMMARY_REQUEST, Summary
 from bot.domain.turn_events import Notice, TurnEvent
-from bot.ports.durability import Journal, StopSignal
+from bot.ports.durability import Journal
 from tools.attached import READ_ATTACHMENT
 from tools.contract import PROPOSE_TOOL_ID
 
@@ -121,7 +121,6 @@ async def remembered(
     request: CompleteRequest,
     before: Sequence[str],
     budget: TurnBudget,
-    stop: StopSignal,
     journal: QuietReplay,
     history_tokens: int,
 ) -> Recalled:
@@ -135,7 +134,7 @@ async def remembered(
 
     async def summarise(asking: CompleteRequest) -> RoundRecord:
         return await budget.round(
-            asking, SUMMARY_ROUND, only_notices, "", stop, full=True, purpose=PURPOSE
+            asking, SUMMARY_ROUND, only_notices, "", full=True, purpose=PURPOSE
         )
 
     window_tokens = budget.window_tokens()

@@ -7,7 +7,7 @@ goes on from its last finished step on another one.
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import structlog
 from pydantic import JsonValue
@@ -17,13 +17,13 @@ from bot.chat.attachments import PictureAt, no_picture_at, reading_of
 from bot.chat.delivery import NOT_YET, Delivery, ProposalsOf, no_proposals
 from bot.chat.first_look import Look
 from bot.chat.history import HISTORY_TOKENS, remembered
-from bot.chat.loop import Emit, Loop, Renew
+from bot.chat.loop import Loop, Renew
 from bot.chat.recap import Recaps
-from bot.chat.round_record import QuietReplay, RoundRecord
+from bot.chat.round_record import QuietReplay
 from bot.chat.tool_calls import TurnTools
 from bot.chat.turn_budget import Budget, TurnBudget
 from bot.chat.turn_permissions import NO_RULES, UNKNOWN_NOTICE, RolesOf, TurnPermissions
-from bot.chat.turn_request import Notes, Opened, TurnConfig, TurnRequests, of_call
+from bot.chat.turn_request import Notes, Opened, TurnConfig, TurnRequests
 from bot.chat.turn_result import (
     Investigated,
     broken,
@@ -41,7 +41,7 @@ from bot.domain.ids import MessageTs
 from bot.domain.phone_screen import whole_of
 from bot.domain.session import Ask, TurnState
 from bot.domain.turn_events import Notice, TurnEnd, TurnFinished
-from bot.ports.durability import Journal, Stops, StopSignal
+from bot.ports.durability import Journal, Stops
 from bot.ports.failures import StepAbandoned, StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.platform import (
     AnswerStream,
@@ -65,51 +65,39 @@ from tools.redactor import Redacted, Redactor
 log = structlog.get_logger(__name__)
 
 
+@dataclass(slots=True, eq=False, repr=False, kw_only=True)
 class Turns:
     """Answers asks. One instance per process; `answer` is the durable workflow's body."""
 
-    def __init__(
-        self,
-        *,
-        config: TurnConfig,
-        sessions: SessionStore,
-        channels: ChannelNames,
-        roles_of: RolesOf,
-        zone_of: ZoneOf = unknown_zone,
-        readers_of: ReadersOf = own_readers,
-        picture_at: PictureAt = no_picture_at,
-        surface: AnswerSurface,
-        undelivered: Undelivered,
-        proposals_of: ProposalsOf = no_proposals,
-        budget: Budget,
-        tools: TurnTools,
-        stops: Stops,
-        clock: Clock,
-        redactor: Redactor,
-        placeholders: Placeholders | None = None,
-        notes: Notes,
-        people: People = by_id,
-        metrics: Metrics,
-        recaps: Recaps | None = None,
-    ) -> None:
-        self._config = config
+    config: TurnConfig
+    sessions: SessionStore
+    channels: ChannelNames
+    roles_of: RolesOf
+    zone_of: ZoneOf = unknown_zone
+    readers_of: ReadersOf = own_readers
+    picture_at: PictureAt = no_picture_at
+    surface: AnswerSurface
+    undelivered: Undelivered
+    proposals_of: ProposalsOf = no_proposals
+    budget: Budget
+    tools: TurnTools
+    stops: Stops
+    clock: Clock
+    redactor: Redactor
+    placeholders: Placeholders = field(default_factory=Placeholders)
+    notes: Notes
+    people: People = by_id
+    metrics: Metrics
+    recaps: Recaps | None = None
+    _requests: TurnRequests = field(init=False)
+    _delivery: Delivery = field(init=False)
+
+    def __post_init__(self) -> None:
         self._requests = TurnRequests(
-            config, sessions, tools, redactor, notes, zone_of, picture_at, people
-        )
-        self._sessions = sessions
-        self._channels = channels
-        self._roles_of = roles_of
-        self._readers_of = readers_of
-        self._surface = surface
-        self._delivery = Delivery(surface, sessions, undelivered, proposals_of)
-        self._budget = budget
-        self._tools = tools
-        self._stops = stops
-        self._clock = clock
-        self._redactor = redactor
-        self._placeholders = placeholders or Placeholders()
-        self._metrics = metrics
-        self._recaps = recaps
+            self.config, self.sessions, self.tools, self.redactor, self.notes, self.zone_of,
+            self.picture_at, self.people,
+        )  # fmt: skip
+        self._delivery = Delivery(self.surface, self.sessions, self.undelivered, self.proposals_of)
 
     async def answer(self, ask: Ask, journal: Journal) -> TurnFinished | None:
         """Answer one ask; None if the place is gone.
@@ -117,12 +105,12 @@ class Turns:
         A bug ends the turn as failed, with a reference for people. Raises StorageUnavailable, after
         people got a message.
         """
-        with self._placeholders.within(ask.place.key):
+        with self.placeholders.within(ask.place.key):
             try:
                 opened = await self._open(ask, journal)
             except Exception as error:
                 final = await self._tell_unopened(ask, error)
-                self._metrics.turn_ended(final.end.value)
+                self.metrics.turn_ended(final.end.value)
                 if isinstance(error, StorageUnavailable):
                     raise
                 return final
@@ -130,7 +118,7 @@ class Turns:
                 return None
             named = replace(ask, channel_name=opened.channel_name)
             final = await self._answered(named, opened, journal)
-            self._metrics.turn_ended(final.end.value)
+            self.metrics.turn_ended(final.end.value)
             return final
 
     async def end_lost(self, ask: Ask, told: bool, journal: Journal) -> None:
@@ -139,7 +127,7 @@ class Turns:
         await self._keep(ask, None, journal)
         if opened is None:
             return
-        stream = self._surface.stream(ask, opened.answer_ts)
+        stream = self.surface.stream(ask, opened.answer_ts)
         try:
             await self._deliver(ask, opened.answer_ts, lost(), journal, stream)
         finally:
@@ -149,20 +137,20 @@ class Turns:
         """Store the turn and post its placeholder; None when the place is gone."""
 
         async def open_session() -> JsonValue:
-            now = self._clock.now()
-            rules = self._config.rules_at(ask.place.team)
-            channel = channel_of(rules, await self._channels.for_asking(ask.place))
+            now = self.clock.now()
+            rules = self.config.rules_at(ask.place.team)
+            channel = channel_of(rules, await self.channels.for_asking(ask.place))
             name = session_name(channel.rule, channel.name)
             told, readers = await asyncio.gather(
                 self._requests.told(ask.place, channel, now, ask.asker, ask.files, ask.text),
-                self._readers_of(ask.place),
+                self.readers_of(ask.place),
             )
-            session = await self._sessions.begin_turn(ask, name, now, told)
+            session = await self.sessions.begin_turn(ask, name, now, told)
             anew = session.resumed_by == ask.turn_id
             begun: list[JsonValue] = [session.id, session.name, now.isoformat(), anew]
             summary: list[JsonValue] = [session.summary, session.summary_ts]
-            by_model = self._budget.rounds.asks_a_model
-            looks, bound = self._config.first_look and by_model, HISTORY_TOKENS if by_model else 0
+            by_model = self.budget.rounds.asks_a_model
+            looks, bound = self.config.first_look and by_model, HISTORY_TOKENS if by_model else 0
             about: list[JsonValue] = [channel.name, told, looks, readers.value, bound]
             return [*begun, *summary, *about, session.is_new]
 
@@ -176,29 +164,27 @@ class Turns:
             log.info("turn.place_gone", turn=ask.turn_id)
             await self._keep(ask, None, journal)
             return None
-        roles = await self._roles_of(ask.place, ask.asker)
-        return Opened.of(kept, ask, MessageTs(str(ts)), roles, self._config)
+        roles = await self.roles_of(ask.place, ask.asker)
+        return Opened.of(kept, ask, MessageTs(str(ts)), roles, self.config)
 
     async def _tell_unopened(self, ask: Ask, error: Exception) -> TurnFinished:
-        final = broken(ask, error, None, self._redactor)
+        final = broken(ask, error, None, self.redactor)
         if not isinstance(error, StorageUnavailable):  # which is raised before any round ran
             final = await self._delivery.with_changes(ask, final)
         wordless = replace(ask, text=Redacted(""))
         with suppress(SurfaceGone, SurfaceFailed):
-            ts = await self._surface.open_answer(wordless)
-            stream = self._surface.stream(wordless, ts)
+            ts = await self.surface.open_answer(wordless)
+            stream = self.surface.stream(wordless, ts)
             try:
                 await stream.finish(final)
             finally:
                 await stream.aclose()
         with suppress(StorageUnavailable):
-            await self._sessions.finish_turn(
-                ask.turn_id, TurnState.FAILED, (), (), self._clock.now()
-            )
+            await self.sessions.finish_turn(ask.turn_id, TurnState.FAILED, (), (), self.clock.now())
         return final
 
     async def _answered(self, ask: Ask, opened: Opened, journal: Journal) -> TurnFinished:
-        stream = self._surface.stream(ask, opened.answer_ts)
+        stream = self.surface.stream(ask, opened.answer_ts)
         try:
             quiet = QuietReplay(journal, stream.feed)
             ended = await self._investigated(ask, opened, quiet)
@@ -221,8 +207,8 @@ class Turns:
         if opened.refusal:
             return refused_turn(opened.refusal)
         permissions = TurnPermissions(
-            self._channels,
-            self._config.rules_at(ask.place.team),
+            self.channels,
+            self.config.rules_at(ask.place.team),
             ask.place,
             opened.channel_name,
             asks_again=opened.asks_name,
@@ -231,8 +217,10 @@ class Turns:
         if not rule.answers:
             return refused_turn(NO_RULES)
         context = self._requests.context(ask, permissions.channel, opened)
-        stop = self._stops.watch(ask.turn_id)
-        budget = self._budget.for_turn(ask, opened.session, rule.toolset, rule.daily_usd_micros)
+        stop = self.stops.watch(ask.turn_id)
+        budget = self.budget.for_turn(
+            ask, opened.session, rule.toolset, stop, rule.daily_usd_micros
+        )
         notices = list(opened.notices)
 
         async def renew(request: CompleteRequest, number: int) -> CompleteRequest:
@@ -248,37 +236,31 @@ class Turns:
             return request
 
         looks = (reading_of(ask.files), opened.look)
-        loop = self._loop(lambda: context, budget, stop, journal, renew, looks)
+        loop = self._loop(lambda: context, budget, journal, renew, looks)
         try:
-            if self._recaps and (recap := await self._recaps.answer(ask, notices, journal, stop)):
+            if self.recaps and (recap := await self.recaps.answer(ask, notices, journal, stop)):
                 return Investigated(*recap)
             request = await self._requests.request(ask, permissions.channel, opened, context)
             bound = opened.history_tokens
-            recalled = await remembered(request, list(notices), budget, stop, journal, bound)
+            recalled = await remembered(request, list(notices), budget, journal, bound)
             end, talk = await loop.run(recalled.request, journal.feed, recalled.aside)
             told = [*notices, *recalled.notices]
-            final = await final_of(ask, end, talk, told, self._redactor)
+            final = await final_of(ask, end, talk, told, self.redactor)
             if end is TurnEnd.STOPPED:
                 final = replace(final, stopped_by=stop.by)
             return Investigated(final, history_of(end, talk), recalled.summary)
         except Exception as error:  # noqa: BLE001 - a bug must not leave people without an end
             said = history_of(TurnEnd.FAILED, loop.talk) if loop.talk else ()
-            return Investigated(broken(ask, error, loop.talk, self._redactor), said)
+            return Investigated(broken(ask, error, loop.talk, self.redactor), said)
 
     def _loop(
         self,
         context: Callable[[], CallContext],
         budget: TurnBudget,
-        stop: StopSignal,
         journal: Journal,
         renew: Renew,
         looks: Sequence[Look | None],
     ) -> Loop:
-        async def one_round(
-            request: CompleteRequest, number: int, emit: Emit, prefer: str, *, full: bool
-        ) -> RoundRecord:
-            return await budget.round(request, number, emit, prefer, stop, full=full)
-
         async def one_call(
             call: ToolCall,
             on_event: Callable[[CallEvent], None],
@@ -286,15 +268,17 @@ class Turns:
             untrusted_read: bool,
             spent: Spent,
         ) -> ToolOutcome:
-            asking = of_call(context(), call.id, untrusted_read=untrusted_read, spent=spent)
-            call = replace(call, arguments=self._placeholders.resolved(call.arguments))
-            return await self._tools.run(call, asking, on_event, stop)
+            now = context()
+            untrusted = untrusted_read or now.untrusted_read
+            asking = replace(now, tool_call_id=call.id, untrusted_read=untrusted, spent=spent)
+            call = replace(call, arguments=self.placeholders.resolved(call.arguments))
+            return await self.tools.run(call, asking, on_event, budget.stop)
 
         return Loop(
-            one_round,
+            budget.round,
             one_call,
             journal,
-            max_tool_rounds=self._config.max_tool_rounds,
+            max_tool_rounds=self.config.max_tool_rounds,
             renew=renew,
             fallback=budget.without_model,
             looks=looks,
@@ -311,9 +295,9 @@ class Turns:
 
         async def store() -> JsonValue:
             if ended is not None and (finding := depth_finding(ask, session, ended.final)):
-                await self._budget.audit.append_with_step(finding)
-            return await self._sessions.finish_turn(
-                ask.turn_id, state, said, evidence, self._clock.now(), summary, notices, answer
+                await self.budget.audit.append_with_step(finding)
+            return await self.sessions.finish_turn(
+                ask.turn_id, state, said, evidence, self.clock.now(), summary, notices, answer
             )
 
         return await journal.step("keep", store) is True

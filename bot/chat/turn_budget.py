@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from adapters.llm.messages import TOOLS_EMULATED, CompleteRequest
@@ -51,14 +51,20 @@ class Budget:
     tenants: Tenants = HOME_ALONE
 
     def for_turn(
-        self, ask: Ask, session: SessionId, purpose: str, channel_daily_usd_micros: int = 0
+        self,
+        ask: Ask,
+        session: SessionId,
+        purpose: str,
+        stop: StopSignal,
+        channel_daily_usd_micros: int = 0,
     ) -> "TurnBudget":
+        """Of one turn, in its channel's limit too; `stop` ends its rounds."""
         limits = self.limits.for_channel(channel_daily_usd_micros)
         tenant = self.tenants.of(ask.place.team)
         limits = replace(limits, workspace_daily_usd_micros=self.tenants.daily_usd_micros(tenant))
         if not ask.asker.is_somebody:  # how often alerts may ask was judged before
             limits = replace(limits, user_hourly_questions=0)
-        return TurnBudget(self, ask, session, purpose, limits)
+        return TurnBudget(self, ask, session, purpose, stop, limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +76,20 @@ class _Paid:
     duration_ms: int
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class TurnBudget:
-    def __init__(
-        self, budget: Budget, ask: Ask, session: SessionId, purpose: str, limits: BudgetLimits
-    ) -> None:
-        self._budget = budget
-        self._ask = ask
-        self._session = session
-        self._purpose = purpose
-        self._limits = limits
-        self._paid: dict[int, _Paid] = {}
+    budget: Budget
+    ask: Ask
+    session: SessionId
+    purpose: str
+    stop: StopSignal
+    limits: BudgetLimits
+    _paid: dict[int, _Paid] = field(init=False, default_factory=dict)
+    _hold: str = field(init=False)
+
+    def __post_init__(self) -> None:
         # Not the turn alone: what a dead process held stays held, for it may have been billed.
-        self._hold = f"{ask.turn_id}:{uuid.uuid4().hex}"
+        self._hold = f"{self.ask.turn_id}:{uuid.uuid4().hex}"
 
     async def round(
         self,
@@ -89,7 +97,6 @@ class TurnBudget:
         number: int,
         emit: Callable[[TurnEvent], None],
         prefer: str,
-        stop: StopSignal,
         *,
         full: bool = False,
         purpose: str = "",
@@ -103,46 +110,46 @@ class TurnBudget:
             started = time.monotonic()
             budget = self._for_round(number, full=full)
             with measured() as took:
-                record = await self._budget.rounds.run(
-                    request, number, emit, stop, prefer=prefer, budget=budget
+                record = await self.budget.rounds.run(
+                    request, number, emit, self.stop, prefer=prefer, budget=budget
                 )
             seconds = time.monotonic() - started
             self._count(record, took, seconds)
             duration_ms = round(seconds * 1000)
             self._paid[number] = _Paid(record, budget, duration_ms)
         paid = self._paid[number]
-        await self._write_down(paid, purpose or self._purpose)
+        await self._write_down(paid, purpose or self.purpose)
         return paid.record
 
     @property
     def without_model(self) -> str:
         """The provider that answers without a model, where one may be asked; else empty."""
-        names = {provider.name for provider in self._budget.rounds.providers}
+        names = {provider.name for provider in self.budget.rounds.providers}
         return NO_MODEL if NO_MODEL in names else ""
 
     def window_tokens(self) -> int:
         """Of the model that is asked first; what a turn plans by."""
-        first = next(iter(self._budget.rounds.providers), None)
-        return self._budget.models.window_tokens(first) if first else 0
+        first = next(iter(self.budget.rounds.providers), None)
+        return self.budget.models.window_tokens(first) if first else 0
 
     def _for_round(self, number: int, *, full: bool) -> RoundBudget:
         who = Reservation(
             id=f"{self._hold}:{number}",
-            session_id=self._session,
-            turn_id=self._ask.turn_id,
-            user=self._ask.asker.user,
-            channel_id=self._ask.place.channel,
+            session_id=self.session,
+            turn_id=self.ask.turn_id,
+            user=self.ask.asker.user,
+            channel_id=self.ask.place.channel,
             usd_micros=0,
             tokens=0,
-            tenant=self._budget.tenants.of(self._ask.place.team),
+            tenant=self.budget.tenants.of(self.ask.place.team),
         )
-        of_all = self._budget
-        return RoundBudget(of_all.ledger, self._limits, of_all.models, who, full=full)
+        of_all = self.budget
+        return RoundBudget(of_all.ledger, self.limits, of_all.models, who, full=full)
 
     def _count(self, record: RoundRecord, took: Translation, seconds: float) -> None:
         if not record.provider:
             return
-        metrics = self._budget.metrics
+        metrics = self.budget.metrics
         outcome = record.error.value if record.error else record.stop_reason.value
         metrics.round_ended(record.provider, outcome)
         metrics.model_asked(record.provider, seconds, record.usage)
@@ -153,7 +160,7 @@ class TurnBudget:
             metrics.fallback(kind)
 
     def _fallbacks(self, record: RoundRecord) -> Iterator[str]:
-        first = next(iter(self._budget.rounds.providers), None)
+        first = next(iter(self.budget.rounds.providers), None)
         if first is not None and record.provider != first.name:
             yield "provider"
         if record.passed_on:
@@ -163,12 +170,12 @@ class TurnBudget:
 
     async def _refused(self, number: int, refusal: Refusal) -> None:
         limit = refusal.limit.value
-        await self._budget.audit.append_with_step(
+        await self.budget.audit.append_with_step(
             AuditEvent(
                 AuditKind.BUDGET_REFUSED,
-                self._ask.asker.user,
+                self.ask.asker.user,
                 {
-                    "turn": self._ask.turn_id,
+                    "turn": self.ask.turn_id,
                     "round": number,
                     "limit": limit,
                     "most": refusal.most,
@@ -176,8 +183,8 @@ class TurnBudget:
                     "held": refusal.held,
                     "wanted": refusal.wanted,
                 },
-                self._session,
-                key=f"{self._ask.turn_id}:budget:{number}:{limit}",
+                self.session,
+                key=f"{self.ask.turn_id}:budget:{number}:{limit}",
             )
         )
 
@@ -190,18 +197,18 @@ class TurnBudget:
         for number, (provider, charge) in enumerate(owed, start=1):
             # The last row takes the reservation's place: until then it covers them all.
             takes = held if number == len(owed) else ""
-            await self._budget.ledger.record(
+            await self.budget.ledger.record(
                 self._entry(paid, provider, charge, purpose), reservation=takes
             )
         if held and not owed:
-            await self._budget.ledger.release(held)
+            await self.budget.ledger.release(held)
         if record.provider:
             await self._audited(paid)
 
     def _entry(self, paid: _Paid, provider: str, charge: Charge, purpose: str) -> LedgerEntry:
-        ask = self._ask
+        ask = self.ask
         return LedgerEntry(
-            session_id=self._session,
+            session_id=self.session,
             turn_id=ask.turn_id,
             round=paid.record.number,
             user=ask.asker.user,
@@ -214,12 +221,12 @@ class TurnBudget:
             duration_ms=paid.duration_ms,
             counted_usd_micros=charge.counted_usd_micros,
             channel_id=ask.place.channel,
-            tenant=self._budget.tenants.of(ask.place.team),
+            tenant=self.budget.tenants.of(ask.place.team),
         )
 
     async def _audited(self, paid: _Paid) -> None:
-        ask, record = self._ask, paid.record
-        await self._budget.audit.append_with_step(
+        ask, record = self.ask, paid.record
+        await self.budget.audit.append_with_step(
             AuditEvent(
                 AuditKind.MODEL_CALL,
                 ask.asker.user,
@@ -235,7 +242,7 @@ class TurnBudget:
                     "cost_usd_micros": record.cost_usd_micros,
                     "duration_ms": paid.duration_ms,
                 },
-                self._session,
+                self.session,
                 key=f"{ask.turn_id}:round:{record.number}",
             )
         )

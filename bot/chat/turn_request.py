@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -28,7 +28,6 @@ from bot.domain.tenancy import TenantOf, scope_of, single_tenant
 from bot.ports.platform import People, ZoneOf, by_id
 from bot.ports.sessions import SessionStore
 from tools.attached import AttachedFile
-from tools.call_limits import Spent
 from tools.capabilities import CallContext
 from tools.catalog import ToolDescription
 from tools.products import Reading
@@ -167,43 +166,28 @@ class Opened:
         return look_calls if self.looks_first else None
 
 
-def of_call(
-    context: CallContext, call_id: str, *, untrusted_read: bool, spent: Spent
-) -> CallContext:
-    """The turn's context for one call, marked untrusted if the question came with untrusted text."""
-    untrusted = untrusted_read or context.untrusted_read
-    return replace(context, tool_call_id=call_id, untrusted_read=untrusted, spent=spent)
-
-
 def _specs(shown: Sequence[ToolDescription]) -> tuple[ToolSpec, ...]:
     return tuple(ToolSpec(d.name, d.description, dict(d.input_schema)) for d in shown)
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class TurnRequests:
     """Puts requests together; one instance for all turns."""
 
-    def __init__(
-        self,
-        config: TurnConfig,
-        sessions: SessionStore,
-        tools: TurnTools,
-        redactor: Redactor,
-        notes: Notes,
-        zone_of: ZoneOf,
-        picture_at: PictureAt = no_picture_at,
-        people: People = by_id,
-    ) -> None:
-        self._config = config
-        self._sessions = sessions
-        self._tools = tools
-        self._redactor = redactor
-        self._notes = notes
-        self._zone_of = zone_of
-        self._people = people
-        self._picture_at = picture_at
-        self._specs_of = IdentityCache(_specs)
+    config: TurnConfig
+    sessions: SessionStore
+    tools: TurnTools
+    redactor: Redactor
+    notes: Notes
+    zone_of: ZoneOf
+    picture_at: PictureAt = no_picture_at
+    people: People = by_id
+    _specs_of: IdentityCache[Sequence[ToolDescription], tuple[ToolSpec, ...]] = field(
+        init=False, default_factory=lambda: IdentityCache(_specs)
+    )
 
     def context(self, ask: Ask, channel: Channel, opened: Opened) -> CallContext:
+        tenant = self.config.tenant_of(ask.place.team)
         return CallContext(
             actor=ask.asker.user,
             team=ask.asker.team,
@@ -215,19 +199,15 @@ class TurnRequests:
             purpose=channel.rule.toolset,
             now=opened.now,
             products=channel.rule.products,
-            connection_ids=self._connections(ask),
-            channel_id=scope_of(ask.place.channel, self._config.tenant_of(ask.place.team)),
+            connection_ids=connections_of(self.config.connections, ask.asker.user, tenant),
+            channel_id=scope_of(ask.place.channel, tenant),
             roles=opened.roles.held,
             reading=channel.rule.tools_read,
-            elsewhere=products_elsewhere(self._config.rules_at(ask.place.team), channel.rule),
+            elsewhere=products_elsewhere(self.config.rules_at(ask.place.team), channel.rule),
             files=ask.files,
             # Alerts of the thread come with the question, before any tool call.
             untrusted_read=UNTRUSTED in opened.told,
         )
-
-    def _connections(self, ask: Ask) -> frozenset[str]:
-        config = self._config
-        return connections_of(config.connections, ask.asker.user, config.tenant_of(ask.place.team))
 
     async def told(
         self,
@@ -240,17 +220,17 @@ class TurnRequests:
     ) -> str:
         """What a question is asked with. Raises StorageUnavailable."""
         notes, zone, people = await asyncio.gather(
-            self._notes(place, channel, question),
-            self._zone_of(asker),
-            self._people(place, [asker.user]),
+            self.notes(place, channel, question),
+            self.zone_of(asker),
+            self.people(place, [asker.user]),
         )
         told = (in_zone(zone), *files_note(files), *notes)
-        return self._redactor.redact(prompts.situation(now, told, people[asker.user]))
+        return self.redactor.redact(prompts.situation(now, told, people[asker.user]))
 
     async def _question(self, ask: Ask, opened: Opened) -> Message:
         # A turn of an earlier release has no time beside its question.
         told = opened.told or prompts.situation(opened.now, ())
-        images = await pictures_of(ask.files, partial(self._picture_at, ask.place))
+        images = await pictures_of(ask.files, partial(self.picture_at, ask.place))
         return Message(Role.USER, text=ask.text, told=told, images=images)
 
     async def request(
@@ -260,10 +240,10 @@ class TurnRequests:
         # As the session was when the turn began: resumed after a crash, it reads the same again.
         earlier: Sequence[Message] = ()
         if not opened.is_new:
-            earlier = await self._sessions.history(opened.session, ask.turn_id, opened.summary_ts)
+            earlier = await self.sessions.history(opened.session, ask.turn_id, opened.summary_ts)
         question = await self._question(ask, opened)
         messages = (*as_turn(opened.summary), *earlier, question)
-        empty = CompleteRequest(system="", messages=messages, max_tokens=self._config.max_tokens)
+        empty = CompleteRequest(system="", messages=messages, max_tokens=self.config.max_tokens)
         request = await self.renewed(empty, ask, channel, opened, context)
         return replace(request, require_tool=bool(request.tools) and needs_evidence(messages))
 
@@ -276,16 +256,16 @@ class TurnRequests:
         context: CallContext,
     ) -> CompleteRequest:
         """The same conversation under the channel's rule. Raises StorageUnavailable."""
-        rule, rules = channel.rule, self._config.rules_at(ask.place.team)
-        specs = self._specs_of(self._tools.visible(context))
+        rule, rules = channel.rule, self.config.rules_at(ask.place.team)
+        specs = self._specs_of(self.tools.visible(context))
         facts = prompts.PromptFacts(
             channel=channel.name,
             products=rule.products,
-            actions=self._config.actions,
+            actions=self.config.actions,
             purpose=rule.toolset,
             tools=tuple(spec.name for spec in specs),
         )
-        system = self._redactor.redact(prompts.system_prompt(facts))
+        system = self.redactor.redact(prompts.system_prompt(facts))
         stable = prompts.stable_part(facts)
         return replace(
             request,
@@ -300,7 +280,7 @@ class TurnRequests:
                 opened.now,
                 elsewhere=products_elsewhere(rules, rule),
                 reads_all=rule.tools_read is Reading.ALL,
-                tables=self._config.tables_of(rules, channel.name),
-                actions=tuple(one.partition(":")[0] for one in self._config.actions),
+                tables=self.config.tables_of(rules, channel.name),
+                actions=tuple(one.partition(":")[0] for one in self.config.actions),
             ),
         )

@@ -49,8 +49,8 @@ async def test_two_hundred_turns_on_two_replicas_never_overspend(
 
     async def turn(number: int) -> None:
         ask = replace(ASK, ts=MessageTs(f"1700000000.{number:06}"))
-        budget = budgets[number % 2].for_turn(ask, SessionId(f"s{number}"), "investigate")
-        record = await budget.round(REQUEST, 1, lambda _: None, "", Signal())
+        budget = budgets[number % 2].for_turn(ask, SessionId(f"s{number}"), "investigate", Signal())
+        record = await budget.round(REQUEST, 1, lambda _: None, "")
         assert record.provider in ("scripted", "")
         if number % 20 == 0:
             today = await ledgers[number % 2].today()

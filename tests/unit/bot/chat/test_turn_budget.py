@@ -66,13 +66,13 @@ class Bench:
         self.budget: TurnBudget = self.of(ASK)
 
     def of(self, ask: Ask, session: str = "s1") -> TurnBudget:
-        return self.all.for_turn(ask, SessionId(session), "investigate", self.channel)
+        return self.all.for_turn(ask, SessionId(session), "investigate", Signal(), self.channel)
 
     async def round(  # type: ignore[no-untyped-def]
         self, number: int = 1, budget: TurnBudget | None = None, request: CompleteRequest = REQUEST
     ):
         asking = budget or self.budget
-        return await asking.round(request, number, self.events.append, "", Signal())
+        return await asking.round(request, number, self.events.append, "")
 
 
 async def test_a_round_is_one_row_with_its_price_and_one_audit_row() -> None:
@@ -296,7 +296,7 @@ async def test_an_escalated_frugal_turn_stays_with_the_full_model() -> None:
     provider = Priced([text("full answer")])
     bench = Bench(provider, models=FRUGAL)
 
-    record = await bench.budget.round(REQUEST, 2, bench.events.append, "", Signal(), full=True)
+    record = await bench.budget.round(REQUEST, 2, bench.events.append, "", full=True)
 
     assert ([r.model for r in provider.requests], record.passed_on) == ([""], False)
 
