@@ -12,13 +12,7 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
-from adapters.llm.messages import (
-    CompleteRequest,
-    Message,
-    Role,
-    ToolCall,
-    ToolResult,
-)
+from adapters.llm.messages import CompleteRequest, Message, Role, ToolCall, ToolResult
 from bot.chat.attachments import has_seen
 from bot.chat.conversation import Conversation, question_of, unique_ids, wrap_evidence
 from bot.chat.evidence_need import (

@@ -104,17 +104,12 @@ class QuietReplay(Journal):
             self._replayed.append(event)
 
     async def step(
-        self,
-        name: str,
-        run: Callable[[], Awaitable[JsonValue]],
-        *,
-        with_next: bool = False,
+        self, name: str, run: Callable[[], Awaitable[JsonValue]], *, with_next: bool = False
     ) -> JsonValue:
         return await self._journal.step(name, self._aloud(run), with_next=with_next)
 
     async def steps(
-        self,
-        parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]],
+        self, parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]]
     ) -> Sequence[JsonValue]:
         aloud = [(name, self._aloud(run)) for name, run in parts]
         return await self._journal.steps(aloud)

@@ -71,8 +71,7 @@ class TurnTools:
 
 
 def record_calls(
-    audit: AuditLog,
-    metrics: Metrics,
+    audit: AuditLog, metrics: Metrics
 ) -> Callable[[ToolInvocationRecord, CallContext], Awaitable[None]]:
     """The runner's hook: every call is a row before its result reaches the conversation.
 

@@ -303,12 +303,7 @@ class Turns:
         return await journal.step("keep", store) is True
 
     async def _deliver(
-        self,
-        ask: Ask,
-        ts: MessageTs,
-        final: TurnFinished,
-        journal: Journal,
-        stream: AnswerStream,
+        self, ask: Ask, ts: MessageTs, final: TurnFinished, journal: Journal, stream: AnswerStream
     ) -> None:
         async def show(end: TurnFinished) -> JsonValue:
             return await self._delivery.deliver(ask, ts, end, stream, journal.got_on)

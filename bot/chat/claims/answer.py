@@ -18,11 +18,7 @@ from bot.chat.claims.lookup import (
     not_in,
     shown,
 )
-from bot.chat.claims.mentioned import (
-    contrasted,
-    without_contrast,
-    without_zones,
-)
+from bot.chat.claims.mentioned import contrasted, without_contrast, without_zones
 from bot.chat.claims.names import names
 from bot.chat.claims.numerals import in_digits
 from bot.chat.claims.order import holds, order_in

@@ -67,14 +67,14 @@ _KIND_OF = re.compile(
     re.IGNORECASE,
 )
 _OWNED = re.compile(
-    r"(?<![\w-])([A-Za-z][\w-]{1,60})['’]s? (?:p\d\d|latency|errors?|error|logs?|pods?|pool|cpu|memory|traffic|connections?|warnings|deploy|version|disk|database)",
+    r"(?<![\w-])([A-Za-z][\w-]{1,60})['’]s? (?:p\d\d|latency|errors?|error|logs?|pods?|pool|cpu|memory|traffic|connections?|warnings|deploy|version|disk|database)"
 )
 _BY = re.compile(
     r"\b(?:deployed|released|shipped|pushed|rolled out|rolled back|started|triggered) by ([a-z][\w.-]{1,60})",
     re.IGNORECASE,
 )
 _SUBJECT = re.compile(
-    r"(?:^|[,;:] |\band )\W{0,3}([A-Za-z][\w-]{1,60}) (?:is|was|has been|became|went) (?:saturated|slow|slower|down|failing|crashing|unhealthy|overloaded|deployed|abnormal|degraded)",
+    r"(?:^|[,;:] |\band )\W{0,3}([A-Za-z][\w-]{1,60}) (?:is|was|has been|became|went) (?:saturated|slow|slower|down|failing|crashing|unhealthy|overloaded|deployed|abnormal|degraded)"
 )
 _SUFFIX = re.compile(
     r"-(?:db|api|svc|service|worker|cache|gateway|prod|primary|replica|proxy|server|store|queue|broker|redis|postgres|mysql|kafka|frontend|backend|web|app|cluster|node|pool)$"

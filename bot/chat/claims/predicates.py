@@ -228,10 +228,7 @@ def _values(fact: Fact, clause: Clause, when: Sequence[str]) -> bool:
 
 
 # Other slots that may hold a figure; `now` without a unit is mostly a count.
-_ALSO: Final[Mapping[str, tuple[str, ...]]] = {
-    "took": ("now",),
-    "restarts": ("count",),
-}
+_ALSO: Final[Mapping[str, tuple[str, ...]]] = {"took": ("now",), "restarts": ("count",)}
 
 
 def _holds(fact: Fact, figure: Figure, slot: str, *, is_now: bool) -> bool:

@@ -156,10 +156,7 @@ class WebApi:
 
 
 def create_api(
-    token: str,
-    base_url: str,
-    session: aiohttp.ClientSession,
-    timeout_s: float = TIMEOUT_S,
+    token: str, base_url: str, session: aiohttp.ClientSession, timeout_s: float = TIMEOUT_S
 ) -> WebApi:
     """A client on the shared session, without retry handlers.
 

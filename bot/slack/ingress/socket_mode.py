@@ -126,11 +126,7 @@ class SocketMode:
     """One Socket Mode connection; `app` handles its deliveries."""
 
     def __init__(
-        self,
-        app: Dispatches,
-        app_token: str,
-        api_base_url: str,
-        ping_interval_s: float = 10.0,
+        self, app: Dispatches, app_token: str, api_base_url: str, ping_interval_s: float = 10.0
     ) -> None:
         self._app = app
         self._app_token = app_token

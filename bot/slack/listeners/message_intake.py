@@ -104,9 +104,7 @@ def read(envelope: MessageEnvelope, identity: SlackIdentity) -> Intake:
     text = message.text or ""
     return UserMessage(
         place=Place(
-            identity.team,
-            ChannelId(message.channel),
-            MessageTs(message.thread_ts or own_thread),
+            identity.team, ChannelId(message.channel), MessageTs(message.thread_ts or own_thread)
         ),
         ts=MessageTs(message.ts),
         asker=Person(TeamId(team), UserId(message.user)),
@@ -136,8 +134,7 @@ def _is_spoken(message: Message, identity: SlackIdentity) -> bool:
 
 
 _STOP = re.compile(
-    r"\s*(?:please[\s,]+)?(?:stop|cancel|never\s?mind)(?:[\s,]+please)?\s*[.!]*\s*",
-    re.IGNORECASE,
+    r"\s*(?:please[\s,]+)?(?:stop|cancel|never\s?mind)(?:[\s,]+please)?\s*[.!]*\s*", re.IGNORECASE
 )
 
 
@@ -341,6 +338,5 @@ class MessageIntake:
 
     def _whisper(self, heard: UserMessage, text: str) -> None:
         self._background.run(
-            "whisper",
-            self._ports.surface.whisper(heard.reply_place, heard.asker.user, text),
+            "whisper", self._ports.surface.whisper(heard.reply_place, heard.asker.user, text)
         )

@@ -17,10 +17,7 @@ HELP = (
 )
 # As in `app-manifest.yml`: a title, and its question.
 PROMPTS = (
-    (
-        "What changed?",
-        "What was deployed in the last hour, and did anything get worse since?",
-    ),
+    ("What changed?", "What was deployed in the last hour, and did anything get worse since?"),
     ("What is unusual?", "Which of our services behave differently from yesterday?"),
     ("What can you do?", "What can you look at here, and who may confirm a change?"),
 )

@@ -40,11 +40,7 @@ _MOST_PAGED = 5
 
 
 def card(
-    proposal: Proposal,
-    roles_text: str,
-    now: datetime,
-    paged: Paged = NOT_PAGED,
-    warning: str = "",
+    proposal: Proposal, roles_text: str, now: datetime, paged: Paged = NOT_PAGED, warning: str = ""
 ) -> Part:
     """The card as it is now. `roles_text` names the roles that may decide.
 
@@ -254,9 +250,7 @@ def _decision(proposal: Proposal) -> str:
 
 
 _COLOURS = {ProposalState.FAILED: "🔴 ", ProposalState.UNKNOWN: "🟡 "}
-_NEXT = {
-    ProposalState.UNKNOWN: " It was not sent again. Check the target before you try again.",
-}
+_NEXT = {ProposalState.UNKNOWN: " It was not sent again. Check the target before you try again."}
 
 
 def _deciders(proposal: Proposal) -> str:

@@ -159,10 +159,7 @@ class NativeAnswer:
         index = len(self.messages.posted)
         card = opening_card(answer_mark(self.messages.turn, index).name)
         ts = await self.streams.begin(
-            self.messages.place,
-            self.reader,
-            MODE,
-            [title_chunk(THINKING), card.chunk],
+            self.messages.place, self.reader, MODE, [title_chunk(THINKING), card.chunk]
         )
         if ts is None:
             return False

@@ -265,12 +265,7 @@ class SlackSurface(ChatSurface):
 
     def _messages(self, ask: Ask, *, complete: bool) -> AnswerMessages:
         return AnswerMessages(
-            self.outbox,
-            ask.place,
-            ask.turn_id,
-            ask.ts,
-            complete=complete,
-            streams=self.streams,
+            self.outbox, ask.place, ask.turn_id, ask.ts, complete=complete, streams=self.streams
         )
 
     def _ended(self, ask: Ask, finished: bool) -> None:

@@ -58,11 +58,7 @@ class ChipState(StrEnum):
 
 _TROUBLED = frozenset({ChipState.SLOW, ChipState.WARNED, ChipState.BROKEN})
 # Only counted once there are many.
-_COUNTED = {
-    ChipState.OK: "done",
-    ChipState.CUT: "cut or stopped",
-    ChipState.RUNNING: "running",
-}
+_COUNTED = {ChipState.OK: "done", ChipState.CUT: "cut or stopped", ChipState.RUNNING: "running"}
 
 
 @dataclass(frozen=True, slots=True)
