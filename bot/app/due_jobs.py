@@ -31,7 +31,7 @@ from bot.app.workspace import (
 )
 from bot.app.workspaces import Workspaces
 from bot.chat.budget_report import BudgetAlert
-from bot.chat.delivery import Redelivery
+from bot.chat.delivery import Delivery, Redelivery
 from bot.chat.stopping import Signal
 from bot.domain.charted import charts_of
 from bot.domain.ids import TeamId
@@ -138,14 +138,10 @@ def _redelivery(
         found = [each for each in served() if each.tenant == tenant]
         return await found[0].admins.tell(text) if found else 0
 
+    stores = base.stores
+    delivery = Delivery(surface, stores.sessions, stores.undelivered, stores.proposals.of_session)
     return Redelivery(
-        surface,
-        base.stores.sessions,
-        base.stores.undelivered,
-        base.stores.audit,
-        tell,
-        lambda: any(each.access.is_open for each in served()),
-        base.stores.proposals.of_session,
+        delivery, stores.audit, tell, lambda: any(each.access.is_open for each in served())
     )
 
 

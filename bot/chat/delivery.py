@@ -160,31 +160,21 @@ class Delivery:
         return ts
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Redelivery:
     """Delivers kept answers. Any number of replicas may run it; each answer goes to one."""
 
-    def __init__(
-        self,
-        surface: AnswerSurface,
-        sessions: SessionStore,
-        undelivered: Undelivered,
-        audit: AuditLog,
-        tell_admins: TellAdmins,
-        is_open: Callable[[], bool],
-        proposals_of: ProposalsOf = no_proposals,
-    ) -> None:
-        self._delivery = Delivery(surface, sessions, undelivered, proposals_of)
-        self._undelivered = undelivered
-        self._audit = audit
-        self._tell_admins = tell_admins
-        self._is_open = is_open
+    delivery: Delivery
+    audit: AuditLog
+    tell_admins: TellAdmins
+    is_open: Callable[[], bool]
 
     async def run(self) -> int:
         """The number of delivered answers. Raises StorageUnavailable; a later run continues."""
         brought = 0
-        for held in await self._undelivered.overdue(BATCH, GIVE_UP_S):
+        for held in await self.delivery.undelivered.overdue(BATCH, GIVE_UP_S):
             await self._give_up(held)
-        due = await self._undelivered.claim(BATCH, GIVE_UP_S) if self._is_open() else ()
+        due = await self.delivery.undelivered.claim(BATCH, GIVE_UP_S) if self.is_open() else ()
         for held in due:
             brought += await self._bring(held)
         return brought
@@ -192,25 +182,25 @@ class Redelivery:
     async def _bring(self, held: HeldBack) -> bool:
         ask = held.ask
         try:
-            stream = await self._delivery.reopen(ask)
+            stream = await self.delivery.reopen(ask)
             try:
-                await stream.finish(await self._delivery.with_changes(ask, held.final))
+                await stream.finish(await self.delivery.with_changes(ask, held.final))
             finally:
                 await stream.aclose()
         except SurfaceGone:
-            await self._undelivered.settle(ask.turn_id)
+            await self.delivery.undelivered.settle(ask.turn_id)
             return False
         except SurfaceFailed as error:
             log.info("answer.retry_failed", turn=ask.turn_id, error=str(error))
             return False
-        await self._undelivered.settle(ask.turn_id)
+        await self.delivery.undelivered.settle(ask.turn_id)
         return True
 
     async def _give_up(self, held: HeldBack) -> None:
         ask = held.ask
         about = {"turn": ask.turn_id, "channel": ask.place.channel, "asker": ask.asker.user}
         key = f"{ask.turn_id}:undelivered"
-        await self._audit.append(
+        await self.audit.append(
             AuditEvent(
                 AuditKind.ANSWER_UNDELIVERED, "clock", {**about, "end": held.final.end}, key=key
             )
@@ -218,7 +208,7 @@ class Redelivery:
         if held.age_s < GIVE_UP_S + TELL_S and not await self._told(held):
             return
         log.error("answer.undelivered", **about)
-        await self._undelivered.settle(ask.turn_id)
+        await self.delivery.undelivered.settle(ask.turn_id)
 
     async def _told(self, held: HeldBack) -> bool:
         ask = held.ask
@@ -226,4 +216,4 @@ class Redelivery:
             f"Kortex could not deliver an answer to {ask.asker.user} in {ask.place.channel} for "
             f"an hour and gave up. The audit log has it as {ask.turn_id}."
         )
-        return self._is_open() and await self._tell_admins(ask.place.team, words) > 0
+        return self.is_open() and await self.tell_admins(ask.place.team, words) > 0

@@ -6,7 +6,7 @@ the journal: paid once, and replayed when a turn resumes after a crash.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -95,33 +95,24 @@ async def _unchanged(request: CompleteRequest, number: int) -> CompleteRequest: 
     return request
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Loop:
-    """One turn's loop over one request. `talk` is what it has gathered, also when it is cut short."""
+    """One turn's loop over one request. `talk` is what it has gathered, also when it is cut short.
 
-    def __init__(
-        self,
-        ask: RoundRunner,
-        execute: ToolExecutor,
-        journal: Journal,
-        *,
-        max_tool_rounds: int,
-        renew: Renew = _unchanged,
-        fallback: str = "",
-        looks: Sequence[Look | None] = (),
-    ) -> None:
-        """`fallback`: the provider that answers if a model called no tool; empty without one.
+    `fallback`: the provider that answers if a model called no tool; empty without one. `files`: the
+    calls that read attachments. `look`: the overview calls if the question needs evidence.
+    """
 
-        `looks`: the calls that read attachments, and the overview calls if the question needs
-        evidence.
-        """
-        self._ask = ask
-        self._execute = execute
-        self._journal = journal
-        self._max_tool_rounds = max_tool_rounds
-        self._renew = renew
-        self._fallback = fallback
-        self._files, self._look = looks or (None, None)
-        self.talk: Conversation | None = None
+    ask: RoundRunner
+    execute: ToolExecutor
+    journal: Journal
+    _: KW_ONLY
+    max_tool_rounds: int
+    renew: Renew = _unchanged
+    fallback: str = ""
+    files: Look | None = None
+    look: Look | None = None
+    talk: Conversation | None = field(init=False, default=None)
 
     async def run(
         self, request: CompleteRequest, emit: Emit, aside: Sequence[RoundRecord] = ()
@@ -133,7 +124,7 @@ class Loop:
         talk = Conversation(request, aside=aside, needs_evidence=request.require_tool)
         self.talk = talk
         while True:
-            talk.request = await self._renew(talk.request, len(talk.rounds) + 1)
+            talk.request = await self.renew(talk.request, len(talk.rounds) + 1)
             if not talk.rounds and await self._before_asking(talk, emit):
                 return TurnEnd.STOPPED, talk
             record = await self._round(talk, emit)
@@ -145,14 +136,14 @@ class Loop:
                 continue
             if not record.tool_calls:
                 return TurnEnd.ANSWERED, talk
-            if talk.steps > self._max_tool_rounds:
+            if talk.steps > self.max_tool_rounds:
                 return TurnEnd.DEPTH_EXCEEDED, talk
             if await self._tools(talk, record.tool_calls, emit):
                 return TurnEnd.STOPPED, talk
 
     async def _before_asking(self, talk: Conversation, emit: Emit) -> bool:
-        if self._files is not None:
-            calls = await planned("files", self._files, talk.request, self._journal)
+        if self.files is not None:
+            calls = await planned("files", self.files, talk.request, self.journal)
             if calls and await self._looked(talk, calls, emit):
                 return True
         return await self._first_look(talk, emit)
@@ -164,9 +155,9 @@ class Loop:
         return await self._tools(talk, calls, emit)
 
     async def _first_look(self, talk: Conversation, emit: Emit) -> bool:
-        if self._look is None or not talk.needs_evidence:
+        if self.look is None or not talk.needs_evidence:
             return False
-        calls = await planned("look", self._look, talk.request, self._journal)
+        calls = await planned("look", self.look, talk.request, self.journal)
         if not calls:
             return False
         before = len(talk.outcomes)
@@ -180,7 +171,7 @@ class Loop:
         asked: RoundRecord | None = None
         prefer = talk.rounds[-1].provider if talk.rounds else ""
         if talk.falls_back:
-            prefer = self._fallback
+            prefer = self.fallback
         full = any(r.passed_on for r in talk.rounds)
         held = self._held(talk, emit)
         telling = held or emit
@@ -189,12 +180,12 @@ class Loop:
             nonlocal asked
             words = _preface(talk) if prefer == NO_MODEL else ""
             said = led_by(words, telling) if words else telling
-            asked = await self._ask(talk.request, number, said, prefer, full=full)
+            asked = await self.ask(talk.request, number, said, prefer, full=full)
             if asked.text and asked.provider == NO_MODEL:
                 asked = _in_own_words(asked, words, talk)
             return round_to_json(asked)
 
-        kept = await self._journal.step(f"round:{number}", run)
+        kept = await self.journal.step(f"round:{number}", run)
         live = asked is not None
         record = asked or round_from_json(kept)
         calls = record.tool_calls if record.provider == NO_MODEL else of_model(record.tool_calls)
@@ -223,7 +214,7 @@ class Loop:
         return HeldWords(emit, may_cite=has_looked(talk.outcomes))
 
     def _answers_instead(self, talk: Conversation) -> bool:
-        return bool(self._fallback) and can_investigate(talk.request.tools)
+        return bool(self.fallback) and can_investigate(talk.request.tools)
 
     async def _is_void(self, talk: Conversation, record: RoundRecord) -> bool:
         ends = not (record.error or record.stopped or record.passed_on or record.tool_calls)
@@ -251,7 +242,7 @@ class Loop:
             async def run() -> JsonValue:
                 live.add(call.id)
                 async with slots:
-                    outcome = await self._execute(
+                    outcome = await self.execute(
                         call,
                         lambda event: emit(ToolProgress(event, number)),
                         untrusted_read=untrusted,
@@ -265,7 +256,7 @@ class Loop:
         numbered = list(enumerate(calls, start=first))
         try:
             parts = [step(c, n, talk.spend(c)) for n, c in numbered]
-            values = await self._journal.steps(parts)
+            values = await self.journal.steps(parts)
         except Exception:
             # What people have seen is kept below the end, though the round as a whole is not.
             for number, call in numbered:

@@ -13,9 +13,10 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from adapters.llm.messages import Message, Role, StopReason, Usage
+from adapters.llm.messages import Message, Role, StopReason
 from bot.chat.recap_text import QUOTED, ChannelPart, channel_digest, inert, thread_digest
 from bot.chat.stopping import StoppedByPerson, unless_stopped
+from bot.chat.turn_result import finished_without_round
 from bot.domain.dossier import Dossier
 from bot.domain.ids import ALERTS, MessageTs, Place, SessionId, session_at
 from bot.domain.session import Ask
@@ -109,9 +110,11 @@ class Recaps:
         if not isinstance(kept, list):
             return None
         if kept[0] == "stopped":
-            return _finished(TurnEnd.STOPPED, "", notices, stop.by), ()
+            stopped = finished_without_round(TurnEnd.STOPPED, "", notices)
+            return replace(stopped, stop_reason=StopReason.END_TURN, stopped_by=stop.by), ()
+        told = finished_without_round(TurnEnd.ANSWERED, str(kept[1]), notices)
         said = (Message(Role.ASSISTANT, text=KEPT),)
-        return _finished(TurnEnd.ANSWERED, str(kept[1]), notices), said
+        return replace(told, stop_reason=StopReason.END_TURN), said
 
     async def _text(self, ask: Ask) -> str | None:
         place = ask.place
@@ -203,20 +206,3 @@ def _linked(place: Place, dossier: Dossier | None) -> set[MessageTs]:
 
 def _hours(span: timedelta) -> int:
     return round(span.total_seconds() / 3600)
-
-
-def _finished(
-    end: TurnEnd, text: str, notices: Sequence[str], stopped_by: str = ""
-) -> TurnFinished:
-    return TurnFinished(
-        end=end,
-        text=text,
-        stop_reason=StopReason.END_TURN,
-        provider="",
-        model="",
-        rounds=0,
-        usage=Usage(),
-        cost_usd_micros=0,
-        notices=tuple(notices),
-        stopped_by=stopped_by,
-    )

@@ -5,7 +5,7 @@ goes on from its last finished step on another one.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -15,7 +15,6 @@ from pydantic import JsonValue
 from adapters.llm.messages import CompleteRequest, ToolCall
 from bot.chat.attachments import PictureAt, no_picture_at, reading_of
 from bot.chat.delivery import NOT_YET, Delivery, ProposalsOf, no_proposals
-from bot.chat.first_look import Look
 from bot.chat.history import HISTORY_TOKENS, remembered
 from bot.chat.loop import Loop, Renew
 from bot.chat.recap import Recaps
@@ -235,8 +234,7 @@ class Turns:
                 journal.feed(Notice(UNKNOWN_NOTICE))
             return request
 
-        looks = (reading_of(ask.files), opened.look)
-        loop = self._loop(lambda: context, budget, journal, renew, looks)
+        loop = self._loop(ask, opened, lambda: context, budget, journal, renew)
         try:
             if self.recaps and (recap := await self.recaps.answer(ask, notices, journal, stop)):
                 return Investigated(*recap)
@@ -255,11 +253,12 @@ class Turns:
 
     def _loop(
         self,
+        ask: Ask,
+        opened: Opened,
         context: Callable[[], CallContext],
         budget: TurnBudget,
         journal: Journal,
         renew: Renew,
-        looks: Sequence[Look | None],
     ) -> Loop:
         async def one_call(
             call: ToolCall,
@@ -281,7 +280,8 @@ class Turns:
             max_tool_rounds=self.config.max_tool_rounds,
             renew=renew,
             fallback=budget.without_model,
-            looks=looks,
+            files=reading_of(ask.files),
+            look=opened.look,
         )
 
     async def _keep(

@@ -71,10 +71,23 @@ def finished(
     )
 
 
+def finished_without_round(end: TurnEnd, text: str, notices: Sequence[str] = ()) -> TurnFinished:
+    """The end of a turn in which no provider was asked."""
+    return finished(end, _nothing_asked(), text, notices, ())
+
+
 def refused_turn(text: str) -> Investigated:
     """The end of a turn that was refused before its first round."""
-    talk = Conversation(CompleteRequest("", ()))
-    return Investigated(finished(TurnEnd.ANSWERED, talk, text, [], ()), ())
+    return Investigated(finished_without_round(TurnEnd.ANSWERED, text), ())
+
+
+def lost() -> TurnFinished:
+    """The end of a turn that no process can resume."""
+    return finished_without_round(TurnEnd.FAILED, "", [LOST])
+
+
+def _nothing_asked() -> Conversation:
+    return Conversation(CompleteRequest("", ()))
 
 
 def state_of(end: TurnEnd) -> TurnState:
@@ -131,7 +144,7 @@ def broken(
     ask: Ask, error: Exception, talk: Conversation | None, redactor: Redactor
 ) -> TurnFinished:
     """The end, which is logged; text that cannot be redacted is left out."""
-    gathered = talk or Conversation(CompleteRequest("", ()))
+    gathered = talk or _nothing_asked()
     notice = _notice(ask, error, gathered)
     try:
         text: str = redactor.redact(gathered.text)
@@ -148,16 +161,11 @@ def without_extras(ask: Ask, final: TurnFinished, error: StepAbandoned) -> TurnF
     return replace(final, outcomes=(), evidence=(), claims=(), notices=notices)
 
 
-def lost() -> TurnFinished:
-    """The end of a turn that no process can resume."""
-    return finished(TurnEnd.FAILED, Conversation(CompleteRequest("", ())), "", [LOST], ())
-
-
 def not_kept(ask: Ask, error: Exception) -> str:
     """The notice on a whole answer that could not be stored."""
     if isinstance(error, StorageUnavailable):
         return NOT_KEPT
-    return _notice(ask, error, Conversation(CompleteRequest("", ())))
+    return _notice(ask, error, _nothing_asked())
 
 
 def _reference(ask: Ask) -> str:

@@ -19,7 +19,8 @@ from bot.slack.delivery.pacing import Bucket, EditPlanner, Rates, Urgency
 from bot.slack.delivery.posts import PostPlanner
 
 _CHANNEL, _PERSON = "conversations.info", "users.info"
-_STARTS, _STOPS = "chat.startStream", "chat.stopStream"
+_STARTS, _STOPS, _DELETES = "chat.startStream", "chat.stopStream", "chat.delete"
+_READS = "read"  # every method that only reads and is no look-up
 
 
 class EditScheduler:
@@ -28,20 +29,24 @@ class EditScheduler:
     def __init__(
         self, rates: Rates | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.rates = rates or Rates()
+        own = self.rates = rates or Rates()
         self.clock = clock
-        self._edits = EditQueue(EditPlanner(self.rates), clock)
-        self._appends = EditQueue(EditPlanner(self.rates.of_appends()), clock)
-        self._posts = EditQueue(PostPlanner(self.rates), clock)
-        own = self.rates
-        self._deletes = Bucket(own.delete_burst, own.deletes_per_minute / 60)
-        self._reads = Bucket(own.read_burst, own.reads_per_minute / 60)
-        self._look_ups = {
+        self._edits = EditQueue(EditPlanner(own), clock)
+        self._appends = EditQueue(EditPlanner(own.of_appends()), clock)
+        self._posts = EditQueue(PostPlanner(own), clock)
+        self._queues = {
+            "chat.update": self._edits,
+            "chat.appendStream": self._appends,
+            "chat.postMessage": self._posts,
+        }
+        self._buckets = {
+            _DELETES: Bucket(own.delete_burst, own.deletes_per_minute / 60),
+            _READS: Bucket(own.read_burst, own.reads_per_minute / 60),
             _CHANNEL: Bucket(own.info_burst, own.infos_per_minute / 60),
             _PERSON: Bucket(own.person_burst, own.persons_per_minute / 60),
+            _STARTS: Bucket(own.stream_burst, own.streams_per_minute / 60),
+            _STOPS: Bucket(own.stream_burst, own.streams_per_minute / 60),
         }
-        self._starts = Bucket(own.stream_burst, own.streams_per_minute / 60)
-        self._stops = Bucket(own.stream_burst, own.streams_per_minute / 60)
         self._held: dict[str, float] = {}
 
     @asynccontextmanager
@@ -49,9 +54,8 @@ class EditScheduler:
         """Edit while the body runs; edits under way are cancelled at its end."""
         async with asyncio.TaskGroup() as tasks:
             pumps = [
-                tasks.create_task(self._edits.run(), name="slack-edits"),
-                tasks.create_task(self._appends.run(), name="slack-appends"),
-                tasks.create_task(self._posts.run(), name="slack-posts"),
+                tasks.create_task(queue.run(), name=f"slack {method}")
+                for method, queue in self._queues.items()
             ]
             try:
                 yield self
@@ -84,20 +88,20 @@ class EditScheduler:
         return self._edits.expected_s(channel, Urgency.FINAL) > posted_s + self.rates.sooner_s
 
     async def delete_permit(self) -> None:
-        await self._paced("chat.delete", self._deletes)
+        await self._paced(_DELETES)
 
     async def read_permit(self) -> None:
-        await self._paced("read", self._reads)
+        await self._paced(_READS)
 
     def is_look_up(self, method: str) -> bool:
-        return method in self._look_ups
+        return method in (_CHANNEL, _PERSON)
 
     def take_look_up(self, method: str, leaves: int = 0) -> float:
         """Seconds until the look-up is allowed; 0 takes the allowance now.
 
         `leaves` calls stay reserved. The caller has a deadline and must not wait here.
         """
-        now, bucket = self.clock(), self._look_ups[method]
+        now, bucket = self.clock(), self._buckets[method]
         held_s = self._held.get(method, 0.0) - now
         if held_s > 0 or not bucket.take_of(1 + leaves, now):
             return max(held_s, bucket.wait_s(now, 1 + leaves))
@@ -113,56 +117,37 @@ class EditScheduler:
         is_held = self._held.get(_STARTS, 0.0) > now
         if is_held or self._appends.live >= self.rates.streams_at_once:
             return False
-        return self._starts.take_of(1, now)
+        return self._buckets[_STARTS].take_of(1, now)
 
     async def stop_permit(self) -> None:
-        await self._paced(_STOPS, self._stops)
+        await self._paced(_STOPS)
 
     def stop_wait_s(self) -> float:
         now = self.clock()
-        return max(self._stops.wait_s(now, 1), self._held.get(_STOPS, 0.0) - now)
+        return max(self._buckets[_STOPS].wait_s(now, 1), self._held.get(_STOPS, 0.0) - now)
 
     def rate_limited(self, error: RateLimited, channel: str = "") -> None:
         """Slack answered 429 all the same: wait as long as it says, for that method."""
         until = self.clock() + error.retry_after_s
-        match error.method:
-            case "chat.update":
-                self._edits.hold(until)
-            case "chat.appendStream":
-                self._appends.hold(until)
-            case "chat.postMessage":
-                self._posts.hold(until, channel)
-            case (
-                "chat.startStream"
-                | "chat.stopStream"
-                | "chat.delete"
-                | "conversations.info"
-                | "users.info"
-            ):
-                self._held[error.method] = until
-            case _:
-                self._held["read"] = until
+        if queue := self._queues.get(error.method):
+            queue.hold(until, channel)
+        else:
+            self._held[error.method if error.method in self._buckets else _READS] = until
 
-    async def _paced(self, key: str, *buckets: Bucket) -> None:
+    async def _paced(self, key: str) -> None:
+        bucket = self._buckets[key]
         while True:
-            await self._until_released(key)
-            now = self.clock()
-            wait_s = max(bucket.draw(now) for bucket in buckets)
+            held_s = self._held.get(key, 0.0) - self.clock()
+            if held_s > 0:
+                await asyncio.sleep(held_s)
+                continue  # it may be held longer by now
+            wait_s = bucket.draw(self.clock())
             if wait_s > 0:
                 await asyncio.sleep(wait_s)
             if self._held.get(key, 0.0) <= self.clock():
                 return
             # Delayed in the meantime: callers released together would exceed the limit again.
-            for bucket in buckets:
-                bucket.give_back()
-
-    async def _until_released(self, key: str) -> None:
-        held_s = self._held.get(key, 0.0) - self.clock()
-        if held_s <= 0:
-            self._held.pop(key, None)
-            return
-        await asyncio.sleep(held_s)
-        await self._until_released(key)  # it may have been delayed again in the meantime
+            bucket.give_back()
 
 
 async def _permit(slot: EditSlot, urgency: Urgency) -> None:

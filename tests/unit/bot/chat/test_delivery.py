@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.chat.delivery import GIVE_UP_S, TELL_S, Redelivery
+from bot.chat.delivery import GIVE_UP_S, TELL_S, Delivery, Redelivery, no_proposals
 from bot.domain.audit import AuditKind
 from bot.domain.ids import TeamId
 from bot.domain.session import Ask
@@ -38,14 +38,9 @@ class Kept:
         return self.admins
 
     async def run(self) -> int:
-        return await Redelivery(
-            self.surface,
-            MemorySessions(self.memory),
-            self.held,
-            MemoryAudit(self.memory),
-            self.tell,
-            lambda: self.is_open,
-        ).run()
+        sessions, audit = MemorySessions(self.memory), MemoryAudit(self.memory)
+        delivery = Delivery(self.surface, sessions, self.held, no_proposals)
+        return await Redelivery(delivery, audit, self.tell, lambda: self.is_open).run()
 
 
 @pytest.fixture

@@ -302,7 +302,7 @@ async def test_an_unredactable_or_unreadable_digest_fails() -> None:
 async def test_a_failed_digest_ends_the_turn_with_a_message() -> None:
     bench = turn_bench()
     broken = Recaps(Reader(), Records(broken=True), FakeRedactor(), one_page)
-    object.__setattr__(bench.turns, "_recaps", broken)
+    bench.turns.recaps = broken
     final = await bench.answer(IN_THREAD)
 
     assert final is not None
