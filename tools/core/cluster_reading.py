@@ -77,21 +77,21 @@ class ClusterReading:
             events = group.create_task(self._events())
             for plural, kind in self._wanted():
                 group.create_task(self._read(plural, kind))
-        partial = frozenset(self._partial)
-        # Thousands of objects are indexed: not while the event loop waits.
-        return await asyncio.to_thread(
-            Inventory, self._objects, events.result(), products, now, partial
-        )
+        return await self._indexed(events.result(), products, now)
 
     async def beside(self, known: Inventory) -> Inventory:
         """The same with the kinds that explain what no pod shows."""
         async with asyncio.TaskGroup() as group:
             for plural, kind in BESIDE:
                 group.create_task(self._read(plural, kind))
+        return await self._indexed(known.events, known.products, known.now)
+
+    async def _indexed(
+        self, events: Sequence[ClusterEvent], products: Sequence[str], now: datetime
+    ) -> Inventory:
+        # Thousands of objects: not while the event loop waits.
         partial = frozenset(self._partial)
-        return await asyncio.to_thread(
-            Inventory, self._objects, known.events, known.products, known.now, partial
-        )
+        return await asyncio.to_thread(Inventory, self._objects, events, products, now, partial)
 
     async def with_last_lines(self, found: Sequence[Finding]) -> list[Finding]:
         """The findings, the first crashes with what the container's log says of them."""

@@ -6,10 +6,10 @@ the server refuses the data or loses it.
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Final, TypeVar
+from typing import Final
 
 import httpx
 import orjson
@@ -19,6 +19,7 @@ from adapters.http.errors import check_status, tool_errors
 from adapters.observe.backend import Backend
 from adapters.observe.instants import seconds_text
 from adapters.observe.prometheus_answer import vector_of
+from adapters.observe.query_size import runs
 from adapters.recorded.packs.recording import RecordedLine, RecordedSeries
 from tools.errors import CapabilityUnavailable, UpstreamFailed
 
@@ -30,8 +31,6 @@ _SEND_S: Final = 60.0
 _MAX_ANSWER: Final = 1 << 20
 _MAX_WORDS: Final = 300  # of a server's own explanation
 _NOT_A_LABEL: Final = re.compile(r"\W")
-
-T = TypeVar("T")
 
 
 class NotLoaded(Exception):
@@ -49,7 +48,7 @@ async def load_metrics(
     `client` reads only what carries the mark (`extra_filters[]` among its own parameters).
     """
     kept = [one for one in series if one.points]
-    for batch in _batches((_import_line(one, mark) for one in kept), len):
+    for batch in runs((_import_line(one, mark) for one in kept), len, _BATCH_BYTES):
         await _sent(client, "/api/v1/import", b"\n".join(batch), "VictoriaMetrics")
     instants = {(one.name, *sorted(one.labels.items()), at) for one in kept for at, _ in one.points}
     if not instants:
@@ -76,7 +75,7 @@ async def load_metrics(
 
 async def load_logs(client: httpx.AsyncClient, lines: Sequence[RecordedLine], mark: str) -> None:
     """Into Loki, through its push API."""
-    for batch in _batches(lines, _line_size):
+    for batch in runs(lines, _line_size, _BATCH_BYTES):
         await _sent(client, "/loki/api/v1/push", _push_body(batch, mark), "Loki")
 
 
@@ -113,20 +112,6 @@ def _label(name: str) -> str:
     """As Loki wants it: letters, digits, underscores."""
     plain = _NOT_A_LABEL.sub("_", name)
     return f"_{plain}" if plain[:1].isdigit() else plain
-
-
-def _batches(items: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
-    """As many at a time as a request may hold; the item that passes the limit is the last of its batch."""
-    batch: list[T] = []
-    size = 0
-    for item in items:
-        batch.append(item)
-        size += size_of(item)
-        if size > _BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def _line_size(line: RecordedLine) -> int:

@@ -36,8 +36,7 @@ def create_app(
     """Slack's protocol and the page, on one port. Requests for any other host are refused."""
     api = api or SimulatedWebApi(workspace)
     app = web.Application(
-        middlewares=[_only_for(trusted_hosts), person_errors],
-        client_max_size=MAX_BODY_BYTES,
+        middlewares=[_only_for(trusted_hosts), person_errors], client_max_size=MAX_BODY_BYTES
     )
     PersonApi(workspace, providers).add_routes(app.router)
     PageFiles("demo").add_to(app)

@@ -27,32 +27,23 @@ def app_mention(message: Message) -> JsonObject:
     """The same message as an app_mention: the same channel and ts under another event id."""
     said = message.as_slack()
     said.pop("subtype", None)
-    return said | {
-        "type": "app_mention",
-        "channel": message.channel,
-        "event_ts": message.ts,
-    }
+    return said | {"type": "app_mention", "channel": message.channel, "event_ts": message.ts}
 
 
 def message_changed(before: Message, after: Message, channel: Channel, at: str) -> JsonObject:
     """An edit: no top-level user or text."""
-    event: JsonObject = {
-        "type": "message",
-        "subtype": "message_changed",
-        "message": after.as_slack(),
-        "previous_message": before.as_slack(),
-        "hidden": True,
-        "ts": at,
-    }
-    return event | _where(at, channel)
+    return _hidden("message_changed", before, channel, at) | {"message": after.as_slack()}
 
 
 def message_deleted(before: Message, channel: Channel, at: str) -> JsonObject:
+    return _hidden("message_deleted", before, channel, at) | {"deleted_ts": before.ts}
+
+
+def _hidden(subtype: str, before: Message, channel: Channel, at: str) -> JsonObject:
     event: JsonObject = {
         "type": "message",
-        "subtype": "message_deleted",
+        "subtype": subtype,
         "previous_message": before.as_slack(),
-        "deleted_ts": before.ts,
         "hidden": True,
         "ts": at,
     }

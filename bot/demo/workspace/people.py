@@ -140,10 +140,7 @@ class Roster:
 
     @classmethod
     def of(
-        cls,
-        users: Iterable[User],
-        channels: Iterable[Channel],
-        groups: Iterable[UserGroup] = (),
+        cls, users: Iterable[User], channels: Iterable[Channel], groups: Iterable[UserGroup] = ()
     ) -> "Roster":
         return cls(
             {user.id: user for user in users},

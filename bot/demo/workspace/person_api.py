@@ -18,6 +18,11 @@ from bot.demo.workspace.json_access import JsonObject
 from bot.demo.workspace.people import Channel, User
 from bot.demo.workspace.state import Workspace
 
+_OF_PERSON: Final = (
+    "id", "name", "real_name", "title", "is_admin", "is_bot", "is_stranger", "deleted",
+)  # fmt: skip
+_OF_CHANNEL: Final = ("id", "name", "kind", "topic", "suggestion", "is_archived")
+
 
 @dataclass(frozen=True, slots=True)
 class ProviderOption:
@@ -81,29 +86,13 @@ class PersonApi:
         )
 
     def _person(self, user: User) -> JsonObject:
-        return {
-            "id": user.id,
-            "name": user.name,
-            "real_name": user.real_name,
-            "title": user.title,
-            "is_admin": user.is_admin,
-            "is_bot": user.is_bot,
-            "is_guest": user.is_restricted or user.is_ultra_restricted,
-            "is_stranger": user.is_stranger,
-            "deleted": user.deleted,
-        }
+        shown: JsonObject = {name: getattr(user, name) for name in _OF_PERSON}
+        return shown | {"is_guest": user.is_restricted or user.is_ultra_restricted}
 
     def _channel(self, channel: Channel) -> JsonObject:
-        return {
-            "id": channel.id,
-            "name": channel.name,
-            "kind": channel.kind,
-            "topic": channel.topic,
-            "suggestion": channel.suggestion,
-            "is_archived": channel.is_archived,
-            "has_bot": self.workspace.app.bot_user_id in channel.members,
-            "members": len(channel.members),
-        }
+        shown: JsonObject = {name: getattr(channel, name) for name in _OF_CHANNEL}
+        has_bot = self.workspace.app.bot_user_id in channel.members
+        return shown | {"has_bot": has_bot, "members": len(channel.members)}
 
     async def read(self, request: web.Request) -> web.Response:
         user, channel = request.query.get("user", ""), request.match_info["channel"]

@@ -9,7 +9,7 @@ from bot.demo.workspace.delivery import EventQueue
 from bot.demo.workspace.feed import Change, Feed
 from bot.demo.workspace.identity import AppIdentity, Timestamps, opaque
 from bot.demo.workspace.json_access import JsonObject
-from bot.demo.workspace.people import Roster, User
+from bot.demo.workspace.people import Channel, Roster, User
 from bot.demo.workspace.timeline import Ephemeral, Message, Timeline
 from bot.demo.workspace.typed_text import mentioned
 
@@ -32,16 +32,14 @@ class Posting:
         calls_bot = self.app.bot_user_id in mentioned(message.text)
         if calls_bot and not is_own and channel.kind != "im":
             self.emit("app_mention", event_payloads.app_mention(message), channel.id, author)
-        kind = event_payloads.SUBSCRIPTION_OF_KIND[channel.kind]
-        self.emit(kind, event_payloads.message_posted(message, channel), channel.id, author)
+        self._emit_message(event_payloads.message_posted(message, channel), channel, author.id)
 
     def edit(self, before: Message, after: Message) -> None:
         self.timeline.put(after)
         self._show("edit", after)
         channel = self.roster.channel(after.channel)
         event = event_payloads.message_changed(before, after, channel, self.timestamps.next())
-        kind = event_payloads.SUBSCRIPTION_OF_KIND[channel.kind]
-        self.emit(kind, event, channel.id, self.roster.user(after.user))
+        self._emit_message(event, channel, after.user)
 
     def delete(self, message: Message) -> None:
         """Delete; the root of a thread becomes a tombstone."""
@@ -55,8 +53,7 @@ class Posting:
             gone: JsonObject = {"ts": message.ts, "thread_ts": message.thread_ts}
             self.feed.publish(Change("delete", gone, channel=message.channel))
             event = event_payloads.message_deleted(message, channel, at)
-        kind = event_payloads.SUBSCRIPTION_OF_KIND[channel.kind]
-        self.emit(kind, event, channel.id, self.roster.user(message.user))
+        self._emit_message(event, channel, message.user)
 
     def whisper(self, ephemeral: Ephemeral) -> None:
         self.timeline.whisper(ephemeral)
@@ -93,6 +90,10 @@ class Posting:
             bot_id=self.app.bot_id,
             app_id=self.app.app_id,
         )
+
+    def _emit_message(self, event: JsonObject, channel: Channel, author: str) -> None:
+        kind = event_payloads.SUBSCRIPTION_OF_KIND[channel.kind]
+        self.emit(kind, event, channel.id, self.roster.user(author))
 
     def emit(self, subscription: str, event: JsonObject, channel_id: str, author: User) -> None:
         """Send an event if the app subscribed to it and sees the channel."""

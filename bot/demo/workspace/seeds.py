@@ -60,7 +60,5 @@ def channels(app: AppIdentity) -> list[Channel]:
 
 def roster(app: AppIdentity) -> Roster:
     """All of it. The responders' group confirms in the incident channels."""
-    groups = [
-        UserGroup(RESPONDERS, "responders", "Responders", (RESPONDER, SECOND_RESPONDER)),
-    ]
+    groups = [UserGroup(RESPONDERS, "responders", "Responders", (RESPONDER, SECOND_RESPONDER))]
     return Roster.of(users(app), channels(app), groups)

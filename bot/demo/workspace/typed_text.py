@@ -1,16 +1,16 @@
 """What a person typed, as Slack's clients send it: escaped, mentions and links as tokens."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from pydantic import JsonValue
 
 from bot.demo.workspace.json_access import JsonObject
 from bot.demo.workspace.people import User
 
-_TOKEN = re.compile(r"<(?:[@#][UWC][A-Z0-9]+(?:\|[^<>]*)?|![a-z^A-Z0-9|]+|https?://[^\s<>]+)>")
+_TOKEN = re.compile(r"(<(?:[@#][UWC][A-Z0-9]+(?:\|[^<>]*)?|![a-z^A-Z0-9|]+|https?://[^\s<>]+)>)")
 _AT_NAME = re.compile(r"(?<![\w@/])@([\w.-]*\w)")
-_URL = re.compile(r"https?://[^\s<>|]+[^\s<>|.,;:!?)\]'\"]")
+_URL = re.compile(r"(https?://[^\s<>|]+[^\s<>|.,;:!?)\]'\"])")
 _MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>")
 _ENTITY = re.compile(r"&(?!(?:amp|lt|gt);)")
 
@@ -23,23 +23,20 @@ def escape(text: str) -> str:
 def as_sent(text: str, users: Iterable[User]) -> str:
     """`@name` of a known user and bare links become tokens; tokens written out stay."""
     by_name = {user.name: user.id for user in users}
-    sent: list[str] = []
-    at = 0
-    for token in _TOKEN.finditer(text):
-        sent += [_plain_as_sent(text[at : token.start()], by_name), token.group()]
-        at = token.end()
-    sent.append(_plain_as_sent(text[at:], by_name))
-    return "".join(sent)
+    pieces = _alternating(_TOKEN, text)
+    return "".join(s if is_token else _plain_as_sent(s, by_name) for is_token, s in pieces)
 
 
 def _plain_as_sent(text: str, by_name: dict[str, str]) -> str:
-    linked: list[str] = []
-    at = 0
-    for url in _URL.finditer(text):
-        linked += [_names_as_sent(text[at : url.start()], by_name), f"<{escape(url.group())}>"]
-        at = url.end()
-    linked.append(_names_as_sent(text[at:], by_name))
-    return "".join(linked)
+    pieces = _alternating(_URL, text)
+    return "".join(
+        f"<{escape(s)}>" if is_url else _names_as_sent(s, by_name) for is_url, s in pieces
+    )
+
+
+def _alternating(pattern: re.Pattern[str], text: str) -> Iterator[tuple[bool, str]]:
+    """The text in pieces, each with whether the pattern, which is one group, matched it."""
+    return ((at % 2 == 1, piece) for at, piece in enumerate(pattern.split(text)))
 
 
 def _names_as_sent(text: str, by_name: dict[str, str]) -> str:
@@ -56,19 +53,13 @@ def mentioned(text: str) -> frozenset[str]:
 
 def as_rich_text(text: str) -> JsonObject:
     """The `rich_text` block that Slack's clients attach to what a person typed."""
-    elements: list[JsonValue] = []
-    at = 0
-    for token in _TOKEN.finditer(text):
-        elements += _plain_element(text[at : token.start()])
-        elements.append(_token_element(token.group()))
-        at = token.end()
-    elements += _plain_element(text[at:])
+    elements: list[JsonValue] = [
+        _token_element(piece) if is_token else {"type": "text", "text": unescape(piece)}
+        for is_token, piece in _alternating(_TOKEN, text)
+        if piece
+    ]
     section: JsonObject = {"type": "rich_text_section", "elements": elements}
     return {"type": "rich_text", "elements": [section]}
-
-
-def _plain_element(text: str) -> list[JsonValue]:
-    return [{"type": "text", "text": unescape(text)}] if text else []
 
 
 def _token_element(token: str) -> JsonObject:

@@ -98,7 +98,4 @@ def _messages(
 def members(workspace: Workspace, arguments: Arguments) -> JsonObject:
     channel: Channel = access.visible_channel(workspace, arguments.text("channel"))
     chosen, cursor = page(sorted(channel.members), arguments, DEFAULT_MEMBERS, MAX_LIMIT)
-    return {
-        "members": list[JsonValue](chosen),
-        "response_metadata": {"next_cursor": cursor},
-    }
+    return {"members": list[JsonValue](chosen), "response_metadata": {"next_cursor": cursor}}

@@ -23,23 +23,29 @@ def _view(arguments: Arguments, kind: Literal["modal", "home"]) -> JsonObject:
 
 def open_view(workspace: Workspace, arguments: Arguments) -> JsonObject:
     view = _view(arguments, "modal")
-    trigger = arguments.text("trigger_id") or arguments.text("interactivity_pointer")
-    user = workspace.triggers.spend(trigger)
-    shown = workspace.modals.open(user, view)
-    workspace.feed.publish(Change("view", shown, user=user))
-    return {"view": shown}
+    user = _spent_trigger(workspace, arguments)
+    return _opened(workspace, user, view)
 
 
 def push_view(workspace: Workspace, arguments: Arguments) -> JsonObject:
     """views.push: on top of a modal that is open, three deep at most."""
     view = _view(arguments, "modal")
-    trigger = arguments.text("trigger_id") or arguments.text("interactivity_pointer")
-    user = workspace.triggers.spend(trigger)
+    user = _spent_trigger(workspace, arguments)
     below = workspace.modals.of(user)
     if not below:
         raise SlackRefused("not_found")
     if len(below) >= MAX_STACK:
         raise SlackRefused("push_limit_reached")
+    return _opened(workspace, user, view)
+
+
+def _spent_trigger(workspace: Workspace, arguments: Arguments) -> str:
+    return workspace.triggers.spend(
+        arguments.text("trigger_id") or arguments.text("interactivity_pointer")
+    )
+
+
+def _opened(workspace: Workspace, user: str, view: JsonObject) -> JsonObject:
     shown = workspace.modals.open(user, view)
     workspace.feed.publish(Change("view", shown, user=user))
     return {"view": shown}
