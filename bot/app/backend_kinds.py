@@ -29,12 +29,7 @@ from bot.settings.model import (
     PlatformSettings,
     Settings,
 )
-from bot.settings.observe import (
-    LogsBackend,
-    MetricsBackend,
-    ObservedBackend,
-    TracesBackend,
-)
+from bot.settings.observe import LogsBackend, MetricsBackend, ObservedBackend, TracesBackend
 from bot.settings.reading import ConfigurationError, needing_extra
 from tools.capabilities import AdminInfo, Clock, Logs, Metrics, Platform, Traces
 from tools.cluster_offer import Patterns

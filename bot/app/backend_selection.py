@@ -22,9 +22,7 @@ from bot.app.backend_kinds import (
 )
 from bot.domain.channel import UNKNOWN, UNMATCHED, ChannelRule, rule_for
 from bot.domain.ids import TeamId
-from bot.settings.model import (
-    Settings,
-)
+from bot.settings.model import Settings
 from bot.settings.named_backends import DEFAULT, FAMILIES, ByName, Family, owners
 from bot.settings.observe import LogsSettings, MetricsSettings, ObserveSettings, TracesSettings
 from bot.settings.reading import ConfigurationError

@@ -28,22 +28,14 @@ from bot.app.backend_selection import (
 from bot.app.http_access import orders_client
 from bot.app.live_config import LiveConfig
 from bot.app.operator_tools import McpServers, Plugins, open_mcp, open_plugins
-from bot.app.providers import (
-    asked_in_order,
-    check_edited,
-    local_hosts,
-    make_providers,
-    models_of,
-)
+from bot.app.providers import asked_in_order, check_edited, local_hosts, make_providers, models_of
 from bot.app.stores import Stores, open_freezes, open_redactor, open_stores
 from bot.chat.redacted_rounds import RedactedRounds
 from bot.chat.rounds import Rounds
 from bot.chat.turn_budget import Budget, Tenants
 from bot.privacy.redactor import TextRedactor
 from bot.privacy.session_memory import Placeholders
-from bot.settings.model import (
-    Settings,
-)
+from bot.settings.model import Settings
 from bot.telemetry.metrics import Metrics
 from tools.capabilities import Clock
 

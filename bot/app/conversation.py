@@ -16,16 +16,12 @@ from bot.actions.propose import ProposalIntake
 from bot.actions.target import Target, placed, rehearsed
 from bot.alerts.words import note as alert_note
 from bot.app import rules
-from bot.app.backend_selection import (
-    Observed,
-)
+from bot.app.backend_selection import Observed
 from bot.app.build import Base
 from bot.app.http_access import make_executors
 from bot.app.operator_tools import policy_of
 from bot.app.platforms import ChannelLookup, Directory
-from bot.app.providers import (
-    installation_key,
-)
+from bot.app.providers import installation_key
 from bot.chat.display_names import NamesAt
 from bot.chat.recap import Recaps
 from bot.chat.tool_calls import Toolbox, TurnTools, record_calls
@@ -41,9 +37,7 @@ from bot.ports.durability import Stops
 from bot.ports.platform import ChatSurface, NameAt, People
 from bot.reports.one_page import one_page
 from bot.reports.tools import tool_report
-from bot.settings.model import (
-    Settings,
-)
+from bot.settings.model import Settings
 from bot.store.dossiers import Dossiers
 from bot.upkeep.reload import Prepared
 from tools.capabilities import CallContext, Capabilities

@@ -23,12 +23,7 @@ from bot.app.build import Base
 from bot.app.conversation import Conversation
 from bot.app.http_server import Alerting
 from bot.app.worker import Times
-from bot.app.workspace import (
-    SlackWorkspace,
-    audit_of,
-    limits_of,
-    providers_report,
-)
+from bot.app.workspace import SlackWorkspace, audit_of, limits_of, providers_report
 from bot.app.workspaces import Workspaces
 from bot.chat.budget_report import BudgetAlert
 from bot.chat.delivery import Delivery, Redelivery

@@ -226,11 +226,7 @@ def _reports(
         witnesses = await asyncio.to_thread(outside_checkpoints, base.settings)
         return await verify(stores.audit_reader, keys, witnesses, page_rows=PAGE_ROWS)
 
-    verified = Verified(
-        whole,
-        lambda: datetime.now(UTC),
-        time.monotonic,
-    )
+    verified = Verified(whole, lambda: datetime.now(UTC), time.monotonic)
     overview = StoredOverview(stores.database, HOME)
     return Reports(
         permissions,

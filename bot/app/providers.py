@@ -17,12 +17,7 @@ from adapters.llm.registry import create, known
 from adapters.llm.triage.provider import NAME as TRIAGE
 from adapters.llm.triage.provider import Triage
 from bot.chat.models import Choice, KnownModel, Models
-from bot.settings.model import (
-    LlmSettings,
-    ModelSettings,
-    ProviderSettings,
-    Settings,
-)
+from bot.settings.model import LlmSettings, ModelSettings, ProviderSettings, Settings
 from bot.settings.named_backends import NAMED
 from bot.settings.reading import ConfigurationError
 

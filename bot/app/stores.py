@@ -142,10 +142,7 @@ async def open_installations(settings: Settings, database: Database) -> StoredIn
 
 
 async def open_freezes(
-    database: Database,
-    actions: ActionCatalog,
-    marker: Path | None,
-    windows: Sequence[FreezeWindow],
+    database: Database, actions: ActionCatalog, marker: Path | None, windows: Sequence[FreezeWindow]
 ) -> FreezeJudge:
     """The kill switch and the windows; a freeze that an earlier process could not store holds."""
     switch = StoredKillSwitch(database, marker)

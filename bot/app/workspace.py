@@ -149,17 +149,7 @@ async def open_workspace(
     )
     admins = AdminMessages(outbox, roles, identity.team, base.live_config.admin_roles_of(tenant))
     return SlackWorkspace(
-        identity,
-        tenant,
-        access,
-        api,
-        scheduler,
-        outbox,
-        surface,
-        names,
-        roles,
-        directory,
-        admins,
+        identity, tenant, access, api, scheduler, outbox, surface, names, roles, directory, admins
     )
 
 

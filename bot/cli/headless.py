@@ -53,8 +53,7 @@ class PlainJournal:
         return await run()
 
     async def steps(
-        self,
-        parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]],
+        self, parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]]
     ) -> Sequence[JsonValue]:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(_awaited(run)) for _, run in parts]
@@ -82,11 +81,7 @@ class HeadlessStream:
                 f"[E{event.evidence}] {record.name.removeprefix('core__')}: {summary} ({record.latency_ms} ms)"
             )
 
-    async def finish(
-        self,
-        final: TurnFinished,
-        on_part: OnPart = no_part,
-    ) -> None: ...
+    async def finish(self, final: TurnFinished, on_part: OnPart = no_part) -> None: ...
 
     async def aclose(self) -> None: ...
 

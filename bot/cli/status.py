@@ -143,12 +143,7 @@ def _statuses(body: bytes) -> Sequence[ProviderStatus] | None:
         # A service of the release before does not say whether a provider answered.
         return _STATUSES.validate_python(
             [
-                {
-                    "answered": True,
-                    **row,
-                    "native_tools": row["tools"],
-                    "wait_s": row["retry_in_s"],
-                }
+                {"answered": True, **row, "native_tools": row["tools"], "wait_s": row["retry_in_s"]}
                 for row in rows
             ]
         )

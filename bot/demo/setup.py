@@ -88,11 +88,7 @@ def demo_control_plane(
     """The control plane of the demo: a confirmed rollback changes the incidents."""
     hosts = {s.name: [s.host(number) for number in range(s.hosts)] for s in SERVICES}
     return create_control_plane(
-        token,
-        incidents.running(),
-        read_token=read_token,
-        hosts=hosts,
-        tell=incidents.rolled_back,
+        token, incidents.running(), read_token=read_token, hosts=hosts, tell=incidents.rolled_back
     )
 
 

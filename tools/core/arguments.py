@@ -37,8 +37,7 @@ ProductOrNone = Annotated[str, AfterValidator(_product_or_none)]
 Product = Annotated[str, AfterValidator(_product)]
 ProductOrAny = Annotated[str, AfterValidator(_product_or_any), Field(description="'*' for all")]
 TimeRangeText = Annotated[
-    str,
-    Field(description="'last 30m', 'now-2h..now-1h' or '2026-04-07T14:00:00Z/PT30M'"),
+    str, Field(description="'last 30m', 'now-2h..now-1h' or '2026-04-07T14:00:00Z/PT30M'")
 ]
 
 

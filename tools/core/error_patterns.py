@@ -8,13 +8,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from tools.analysis.log_changes import (
-    BAD_LEVELS,
-    Pattern,
-    Sample,
-    level_of,
-    patterns_of,
-)
+from tools.analysis.log_changes import BAD_LEVELS, Pattern, Sample, level_of, patterns_of
 from tools.capabilities import CallContext, Capabilities, Interval, Logs, LogSweepQuery, SweptLogs
 from tools.contract import ToolOutput
 from tools.core.arguments import ProductOrNone

@@ -31,10 +31,7 @@ class ProposeInput(ToolInput):
     ]
     blast_radius: Annotated[
         str,
-        Field(
-            max_length=200,
-            description="Scope, e.g. 'one host', 'one service', 'whole cluster'",
-        ),
+        Field(max_length=200, description="Scope, e.g. 'one host', 'one service', 'whole cluster'"),
     ] = ""
     reversible: bool | None = None
 

@@ -33,10 +33,7 @@ class FindingsInput(ToolInput):
     ]
     suspects: Annotated[tuple[Suspect, ...], Field(max_length=_MOST)] = ()
     looked_at: Annotated[tuple[Words, ...], Field(max_length=_MOST)] = ()
-    missing: Annotated[
-        tuple[Words, ...],
-        Field(max_length=_MOST, description="and why"),
-    ] = ()
+    missing: Annotated[tuple[Words, ...], Field(max_length=_MOST, description="and why")] = ()
     also_found: Annotated[tuple[Words, ...], Field(max_length=_MOST)] = ()
 
 

@@ -10,12 +10,7 @@ from tools.analysis.gaps import STALE_STEPS
 from tools.analysis.shift import Shift
 from tools.analysis.trajectory import Trajectory, at_limit
 from tools.analysis.usual import UNUSUAL
-from tools.capabilities import (
-    CallContext,
-    Capabilities,
-    Interval,
-    SweptSeries,
-)
+from tools.capabilities import CallContext, Capabilities, Interval, SweptSeries
 from tools.core.built_in import bound, read_only
 from tools.core.metric_coverage import with_coverage
 from tools.core.metric_gaps import with_gaps
@@ -30,13 +25,7 @@ from tools.core.metric_reading import (
     step_of,
 )
 from tools.core.metric_shapes import counted_by_shape, units_of
-from tools.core.metric_sweep import (
-    Comparable,
-    Course,
-    MetricShift,
-    MetricStanding,
-    MetricSweep,
-)
+from tools.core.metric_sweep import Comparable, Course, MetricShift, MetricStanding, MetricSweep
 from tools.core.sweep_arguments import SWEEP_SCOPE, SweepInput, at_text, products_of, window_of
 from tools.output import clean_text
 from tools.signals import Discovered, Role, Signal
@@ -250,8 +239,7 @@ def _comparable(
         begin = datetime.fromtimestamp(judged.range_from[product], window.start.tzinfo)
         again = window.end + (begin - window.start)
         found[clean_text(product)] = Comparable(
-            range_from=instant_text(begin),
-            asked_at=instant_text(again) if goes_on else None,
+            range_from=instant_text(begin), asked_at=instant_text(again) if goes_on else None
         )
     return dict(sorted(found.items()))
 

@@ -12,12 +12,7 @@ from typing import Final, Literal, get_args
 import orjson
 from pydantic import JsonValue
 
-from adapters.recorded.packs.archive import (
-    CASE_FILE,
-    METRICS_FILE,
-    TRUTH_FILE,
-    CaseFiles,
-)
+from adapters.recorded.packs.archive import CASE_FILE, METRICS_FILE, TRUTH_FILE, CaseFiles
 
 VariantKind = Literal["units", "metrics", "products", "scale"]
 KINDS: Final[Sequence[VariantKind]] = get_args(VariantKind)

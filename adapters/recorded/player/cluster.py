@@ -13,13 +13,7 @@ from adapters.kubernetes.reader import read_event
 from adapters.recorded.packs.recording import RecordedLine
 from tools.analysis.cluster.fields import mapping_at, name_of, namespace_of, rows_at, text_at
 from tools.capabilities import Clock
-from tools.cluster_objects import (
-    ClusterEvent,
-    ObjectList,
-    ObjectQuery,
-    ObjectTable,
-    PodLogQuery,
-)
+from tools.cluster_objects import ClusterEvent, ObjectList, ObjectQuery, ObjectTable, PodLogQuery
 from tools.errors import InvalidArguments
 
 Object = Mapping[str, JsonValue]

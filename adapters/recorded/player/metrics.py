@@ -18,15 +18,7 @@ from adapters.observe.selector_query import name_and_labels
 from adapters.recorded.packs.recording import RecordedSeries
 from adapters.recorded.player.resampling import Points, quantile_of, rate_of, spacing_of
 from adapters.recorded.player.signals import SeriesSource, discovered, swept
-from tools.capabilities import (
-    Clock,
-    Interval,
-    MetricQuery,
-    MetricResult,
-    Series,
-    SweepQuery,
-    Swept,
-)
+from tools.capabilities import Clock, Interval, MetricQuery, MetricResult, Series, SweepQuery, Swept
 from tools.signals import Discovered
 
 _MOST_NAMES: Final = 20

@@ -24,11 +24,7 @@ class RecordedIncidents:
     """All scenarios around one anchor (default: now, floored to the minute)."""
 
     def __init__(
-        self,
-        clock: Clock,
-        codec: CursorCodec,
-        anchor: datetime | None = None,
-        seed: int = _SEED,
+        self, clock: Clock, codec: CursorCodec, anchor: datetime | None = None, seed: int = _SEED
     ) -> None:
         self.anchor = floored_to_minute(anchor or clock.now())
         self.scenarios: dict[str, Scenario] = {

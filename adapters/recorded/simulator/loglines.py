@@ -21,11 +21,7 @@ _ROUTINE_DATASTORE = (
 
 
 def lines_in(
-    seed: str,
-    scenario: Scenario,
-    service: Service,
-    minute: int,
-    of_requests: Iterable[LogLine],
+    seed: str, scenario: Scenario, service: Service, minute: int, of_requests: Iterable[LogLine]
 ) -> Sequence[LogLine]:
     """The lines, newest first; lines with the same timestamp in a fixed order.
 

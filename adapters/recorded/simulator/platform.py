@@ -12,13 +12,7 @@ from adapters.recorded.simulator.dataset import Dataset
 from adapters.recorded.simulator.topology import BY_NAME, SERVICES, Service
 from tools.capabilities import CallContext, Clock, Deploy
 from tools.errors import InvalidArguments
-from tools.platform import (
-    Application,
-    PlatformResource,
-    PlatformStats,
-    Workflow,
-    WorkflowStep,
-)
+from tools.platform import Application, PlatformResource, PlatformStats, Workflow, WorkflowStep
 from tools.timerange import instant_text
 
 _ENVIRONMENT: Final = "production"

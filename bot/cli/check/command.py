@@ -84,8 +84,7 @@ async def _check(
 ) -> int:
     asyncio.get_running_loop().set_default_executor(UnwaitedThreads())
     found = sorted(
-        await examine(settings, offline=offline, age_s=age_s),
-        key=lambda finding: finding.rank,
+        await examine(settings, offline=offline, age_s=age_s), key=lambda finding: finding.rank
     )
     if as_json:
         print_json([_as_json(finding) for finding in found])

@@ -8,14 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from adapters.fault import fault_of_status
-from adapters.llm.messages import (
-    CompleteRequest,
-    DoneChunk,
-    ErrorChunk,
-    ErrorKind,
-    Message,
-    Role,
-)
+from adapters.llm.messages import CompleteRequest, DoneChunk, ErrorChunk, ErrorKind, Message, Role
 from adapters.llm.port import Provider
 from adapters.llm.triage.provider import NAME as TRIAGE
 from adapters.mcp.definition import Judged, ToolState, difference, entry_line
