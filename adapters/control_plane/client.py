@@ -94,16 +94,20 @@ def _sent_answer(status: int, body: bytes) -> ControlAnswer:
         case _ if 200 <= status < 300:
             return ControlAnswer(AnswerKind.SUCCEEDED, f"answered {status}", status, value)
         case _ if 400 <= status < 500:
-            return ControlAnswer(AnswerKind.FAILED, f"refused it with {status}", status, value)
+            return ControlAnswer(
+                AnswerKind.FAILED, f"the control plane refused it with {status}", status, value
+            )
         case _:
-            return ControlAnswer(AnswerKind.LOST, f"answered {status}", status, value)
+            return ControlAnswer(
+                AnswerKind.LOST, f"the control plane answered {status}", status, value
+            )
 
 
 def _asked_answer(status: int, body: bytes) -> ControlAnswer:
     """Only a JSON object in a 2xx can settle it: any web server answers 200 or 404 to anything."""
     value = value_of(body)
     if not 200 <= status < 300 or not isinstance(value, dict):
-        return ControlAnswer(AnswerKind.LOST, f"status lookup answered {status}", status, value)
+        return ControlAnswer(AnswerKind.LOST, f"the status lookup answered {status}", status, value)
     state = value.get("state", value.get("status"))
     word = state.lower() if isinstance(state, str) else ""
     if word in _NEITHER:

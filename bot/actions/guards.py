@@ -191,8 +191,8 @@ class WithinRate:
         if count < limit.count + allowed_before:
             return Judgement(facts={"so_far": count - allowed_before, "limit": limit.count})
         return Judgement(
-            f"rate limit {subject.action.rule.rate_limit}: {row.action} for {row.product} has "
-            "reached it; wait, or do it manually"
+            f"{row.action} for {row.product} has reached its rate limit of "
+            f"{subject.action.rule.rate_limit}; wait, or do it manually"
         )
 
 

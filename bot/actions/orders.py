@@ -30,6 +30,7 @@ CHECK: Final = (
 
 _NEXT: Final = {
     ProposalState.UNKNOWN: f" {CHECK}",
+    ProposalState.EXPIRED: " Ask again for a new card.",
     ProposalState.SUPERSEDED: " Ask for a new proposal.",
 }
 _NOTHING_DONE: Final = "not sent, nothing was changed: "

@@ -11,6 +11,7 @@ valid) does not count.
 The log reports the start and the end of an outage, not each trial.
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -64,6 +65,12 @@ class Circuit:
     why: str = ""
     asked_to_wait: bool = False
     has_answered: bool = False  # since the start
+
+    @property
+    def pause(self) -> str:
+        """Why the provider is not asked, and for how long."""
+        why = "key refused" if self.why == ErrorKind.AUTH else self.why.replace("_", " ")
+        return f"{why}, not asked for {math.ceil(self.wait_s)} s"
 
 
 _UNHEARD, _ANSWERING = Circuit(), Circuit(has_answered=True)

@@ -39,8 +39,13 @@ def preface(rounds: Sequence[RoundRecord], now: datetime) -> str:
                 said.setdefault(_NAMES[found[1]], " ".join(filter(None, told)))
     if not said:
         return ""
-    named = [f"{name} is not answering{f' ({why})' if why else ''}" for name, why in said.items()]
+    named = [f"{name} {_verb(why)}{f' ({why})' if why else ''}" for name, why in said.items()]
     return f"{'; '.join(named[:_MOST])}. This is what I measured without a model.\n\n"
+
+
+def _verb(why: str) -> str:
+    is_refused = why.startswith(("HTTP 401", "HTTP 403"))
+    return "refuses its API key" if is_refused else "is not answering"
 
 
 def _reason(why: str) -> str:

@@ -38,7 +38,7 @@ _OWN: Final = (
     "Draft from the records",
 )
 _NONE_OPEN: Final = (
-    "no proposal and no question waits in my records; whether the incident is over, I did not check"
+    "no open proposal and no queued question; I did not check whether the incident is over"
 )
 _OWN_NAME: Final = "kortex"  # as the lines of the bot begin
 _HANDLED: Final = frozenset({ProposalState.SUCCEEDED, ProposalState.FAILED, ProposalState.UNKNOWN})
@@ -70,7 +70,7 @@ class ChannelPart:
 
 def inert(text: str, most: int) -> str:
     """One line, cut, with nothing that formats."""
-    flat = _SPACES.sub(" ", text).strip().translate(_MARKS)
+    flat = _SPACES.sub(" ", text.replace("```", " ")).strip().translate(_MARKS)
     return flat if len(flat) <= most else flat[: most - 1] + "\u2026"
 
 

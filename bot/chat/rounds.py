@@ -126,7 +126,7 @@ class Rounds:
             if reason is None and not circuit.asked_to_wait:
                 left_alone.append(provider)
             if not ready:
-                asking.notices.append(_said_of(provider, reason or _left_alone(circuit)))
+                asking.notices.append(_said_of(provider, reason or circuit.pause))
         return ready or left_alone
 
     def _ready(self, provider: Provider, budget: RoundBudget) -> Sequence[KnownModel]:
@@ -267,7 +267,3 @@ class _Asking:
 
 def _said_of(provider: Provider, words: str) -> str:
     return words if words.startswith(provider.name) else f"{provider.name}: {words}"
-
-
-def _left_alone(circuit: Circuit) -> str:
-    return f"not asked for {circuit.wait_s:.0f} s ({circuit.why.replace('_', ' ')})"

@@ -311,7 +311,7 @@ def became(row: Proposal, who: str = "") -> str:
         case ProposalState.REJECTED:
             return f"{said}{who}, nothing was run"
         case ProposalState.EXPIRED:
-            return f"{said}{who}, not decided in time, nothing was run"
+            return f"{said}{who}; no one decided in time, nothing was run"
         case ProposalState.SUPERSEDED if refused_by(row) == ONE_ORDER:
             return f"{_confirmed(who)}{said} and not run: the same was sent by another proposal"
         case ProposalState.SUPERSEDED if row.outcome:

@@ -29,8 +29,7 @@ def _status(
     name: str, provider: Provider, circuit: Circuit, turn: int, model: str
 ) -> ProviderStatus:
     wait_s = math.ceil(circuit.wait_s)
-    why = circuit.why.replace("_", " ")
-    alone = f"not asked for {wait_s} s ({why})" if circuit.state is CircuitState.OPEN else ""
+    alone = circuit.pause if circuit.state is CircuitState.OPEN else ""
     reason = provider.unavailable_reason or alone
     return ProviderStatus(
         name=name,

@@ -117,8 +117,8 @@ async def test_a_digest_lists_decisions_with_reasons_and_nothing_open(
 
         assert re.search(r"Roll back checkout: rejected by mira.*“not the pool”", digest)
         still_open = digest.partition("What is open")[2]
-        assert "- no proposal and no question waits in my records" in still_open
-        assert "whether the incident is over, I did not check" in still_open
+        assert "- no open proposal and no queued question" in still_open
+        assert "I did not check whether the incident is over" in still_open
 
 
 async def test_a_channel_digest_lists_its_recent_threads(stage: Start) -> None:

@@ -27,7 +27,7 @@ async def test_triage_investigates_when_every_model_is_down(stage: Start) -> Non
         answer = await running.answered("@kortex why is checkout slow?", RESPONDER)
 
     assert "no model was used · triage" in answer
-    assert re.search(r"OpenAI is not answering \(HTTP 401 since \d\d:\d\d \w+\); Claude", answer)
+    assert re.search(r"OpenAI refuses its API key \(HTTP 401 since \d\d:\d\d \w+\); Claude", answer)
     assert "⚠ not checked" not in answer.partition("without a model.")[0]
     assert "openai answered 401" in answer
     assert "anthropic answered 401" in answer

@@ -73,7 +73,9 @@ async def test_a_rate_limited_provider_is_shown_until_it_is_asked_again(
             printed = await asyncio.to_thread(kortex_providers, config, "--json")
 
     assert len(other.requests) == 1
-    assert "anthropic: not available, not asked for" in str((ack.body or {}).get("text"))
+    assert "anthropic: not available, rate limited, not asked for" in str(
+        (ack.body or {}).get("text")
+    )
     assert refused.status == 401
     rows = {row["name"]: row for row in body["providers"]}
     assert (rows["anthropic"]["circuit"], rows["anthropic"]["turn"]) == ("open", 1)

@@ -143,7 +143,7 @@ def _blind(case: Case) -> Iterator[str]:
     if logs is not None and (partly := logs.texts("partly")):
         yield f"logs: too many errors to read all from {', '.join(map(plain, partly[:5]))}"
     if logs is not None and errors_against_hour(logs):
-        yield "logs: errors could only be compared with the hour before"
+        yield "log errors could only be compared with the hour before"
     traces = case.of(TRACES)
     if traces is not None:
         before, after = traces.number("traces_before") or 0, traces.number("traces_after") or 0

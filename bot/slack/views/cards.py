@@ -209,7 +209,7 @@ _WITH_OUTCOME = {
 
 
 def _open(proposal: Proposal, roles_text: str, paged: Paged, *, confirmable: bool) -> list[Block]:
-    who = inline(roles_text, 300) or "no one: no role can confirm in this channel"
+    who = inline(roles_text, 300) or "no one: this channel's rule has no `confirm` role"
     reject = button("Reject", REJECT_ACTION, proposal.id, "danger")
     edit = button("Edit", EDIT_ACTION, proposal.id)
     confirm = button("Confirm", CONFIRM_ACTION, proposal.id, "primary")

@@ -276,7 +276,9 @@ def _ending(final: TurnFinished, text: str) -> Sequence[str]:
     kept = _kept(final, text)
     match final.end:
         case TurnEnd.ANSWERED:
-            return () if final.text.strip() else ("⚠ The model ended without a text.", kept)
+            return (
+                () if final.text.strip() else ("⚠ The model returned no text.", kept, "Ask again.")
+            )
         case TurnEnd.DEPTH_EXCEEDED:
             return (
                 f"⚠ No conclusion within {final.rounds - 1} rounds of tools (`[llm] max_tool_depth`).",
@@ -289,7 +291,7 @@ def _ending(final: TurnFinished, text: str) -> Sequence[str]:
             return (
                 "⚠ The model budget is used up for now.",
                 kept,
-                "`/kortex budget` shows the limits.",
+                "Try later. `/kortex budget` shows the limits to admins.",
             )
         case TurnEnd.FAILED:
             changes = inline(final.changes, _CHANGES_CHARS) or "Nothing was changed; ask again."

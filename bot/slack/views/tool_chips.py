@@ -147,7 +147,7 @@ def chip_texts(chips: Sequence[Chip]) -> list[str]:
         (sum(chip.state is state for chip in chips), f"{state} %d {word}")
         for state, word in _COUNTED.items()
     ]
-    counts.append((len(troubled) - len(listed), f"{ChipState.BROKEN} %d more to look at"))
+    counts.append((len(troubled) - len(listed), f"{ChipState.BROKEN} %d more with problems"))
     told = " · ".join(text % count for count, text in counts if count)
     return [*filter(None, [told]), *(chip.text for chip in listed)]
 

@@ -54,7 +54,7 @@ async def test_a_decided_proposal_is_reported_and_not_repeated(became: str, word
     "told",
     [
         noted(f"{CONFIRMED}; failed", stands=False),
-        noted("expired, not decided in time, nothing was run", stands=False),
+        noted("expired; no one decided in time, nothing was run", stands=False),
         noted("confirmed by U7 at 2026-04-07T14:05:00Z; succeeded"),  # before the deploy
         noted(f"{CONFIRMED}; succeeded", "cart"),
         noted(f"{CONFIRMED}; succeeded") + noted(f"{CONFIRMED}; failed", stands=False)[3:],

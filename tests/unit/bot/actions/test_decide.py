@@ -424,8 +424,8 @@ async def test_a_refusing_guard_ends_in_failed_with_its_reason_on_card_and_threa
 
     assert len(world.control.posts) == 1
     assert world.row(second.id).state is S.FAILED
-    assert "rate limit 1/1h" in world.wall.shown(second.id).outcome
-    assert "rate limit 1/1h" in world.wall.lines[f"{second.id}:outcome"]
+    assert "rate limit of 1/1h" in world.wall.shown(second.id).outcome
+    assert "rate limit of 1/1h" in world.wall.lines[f"{second.id}:outcome"]
     assert AuditKind.DISPATCH_INTENT not in world.memory.kinds()[-2:]
 
 

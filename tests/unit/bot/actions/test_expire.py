@@ -64,5 +64,6 @@ async def test_a_swept_proposal_ends_in_an_expired_card() -> None:
 
     assert world.wall.shown(row.id).state is ProposalState.EXPIRED
     assert world.wall.words() == [
-        "⌛ Roll back checkout to v41: expired, not decided in time, nothing was run."
+        "⌛ Roll back checkout to v41: expired; no one decided in time, nothing was run. "
+        "Ask again for a new card."
     ]

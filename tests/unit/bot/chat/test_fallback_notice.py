@@ -24,8 +24,8 @@ MEASURED = "This is what I measured without a model.\n\n"
         ("anthropic answered 529: busy", f"Claude is not answering (HTTP 529). {MEASURED}"),
         ("anthropic answered 42: yes", ""),
         (
-            "openai: not asked for 30 s (rate limited)",
-            f"OpenAI is not answering. {MEASURED}",
+            "openai: rate limited, not asked for 30 s",
+            f"OpenAI is not answering (rate limited). {MEASURED}",
         ),
         ("ollama: no answer, tried twice", f"Ollama is not answering (no answer). {MEASURED}"),
         ("anthropic: quoting p99 of 3 s: [E1]", f"Claude is not answering. {MEASURED}"),
@@ -66,13 +66,16 @@ def test_the_notice_has_an_unmarked_start_time_in_the_answers_zone(
     assert marked.count("⚠ not checked") == 2
 
 
-def test_an_outage_without_a_public_reason_still_has_its_start() -> None:
+def test_a_pause_has_its_reason_and_its_start() -> None:
     limited = replace(
         said(1, ""),
-        notices=("openai: not asked for 30 s (rate limited)",),
+        notices=("openai: rate limited, not asked for 30 s",),
         failing=(("openai", NOW), ("anthropic", NOW)),
     )
-    assert preface([limited], NOW) == f"OpenAI is not answering (since 14:30 UTC). {MEASURED}"
+    assert (
+        preface([limited], NOW)
+        == f"OpenAI is not answering (rate limited since 14:30 UTC). {MEASURED}"
+    )
 
 
 async def test_the_notice_leads_the_text_once_also_on_replay() -> None:

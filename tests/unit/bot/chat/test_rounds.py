@@ -122,7 +122,7 @@ async def test_a_refused_key_is_not_retried_every_round() -> None:
     second = await rounds.run(REQUEST, 2, lambda _: None, Signal(), budget=unlimited())
 
     assert len(locked_out.requests) == 1
-    assert second.notices == ("a: not asked for 300 s (auth)",)
+    assert second.notices == ("a: key refused, not asked for 300 s",)
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,14 @@ import pytest
 from bot.domain.provider_status import ProviderStatus
 
 LEFT_ALONE = ProviderStatus(
-    "anthropic", False, "not asked for 12 s (rate limited)", turn=1, circuit="open", wait_s=12
+    "anthropic", False, "rate limited, not asked for 12 s", turn=1, circuit="open", wait_s=12
 )
 
 
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (LEFT_ALONE, "not available, not asked for 12 s (rate limited)"),
+        (LEFT_ALONE, "not available, rate limited, not asked for 12 s"),
         (ProviderStatus("a", True, turn=1, model="m", answered=True), "ready, asked first, m"),
         (ProviderStatus("a", True, turn=4), "configured, not used yet, asked 4th"),
         (

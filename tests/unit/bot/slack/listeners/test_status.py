@@ -68,7 +68,7 @@ async def test_status_shows_each_person_only_what_they_may_see(ingress: Ingress)
     ingress.providers = [
         ProviderStatus("openai", False, "no key in `llm.providers.openai`", turn=1),
         ProviderStatus(
-            "anthropic", False, "not asked for 30 s (overloaded)", turn=2, circuit="open"
+            "anthropic", False, "overloaded, not asked for 30 s", turn=2, circuit="open"
         ),
         ProviderStatus("ollama", False, "no address", turn=0),
         ProviderStatus("triage", True, turn=3),
@@ -86,7 +86,7 @@ async def test_status_shows_each_person_only_what_they_may_see(ingress: Ingress)
     assert "C2" not in told
     assert "secret" not in told.lower()
     assert "🧊 Frozen since 2026-04-07 14:35 UTC by <@U0ADMIN>" in told
-    assert "• anthropic: not asked for 30 s (overloaded)" in told
+    assert "• anthropic: overloaded, not asked for 30 s" in told
     assert "• openai: not available\n" in f"{told}\n"
     assert "ollama" not in told
     assert "drop" in (await ask(ingress, "proposals", "U2")).lower()

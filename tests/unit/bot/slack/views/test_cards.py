@@ -189,7 +189,7 @@ def test_a_card_says_that_untrusted_output_was_read() -> None:
 def test_a_channel_without_approvers_says_so_and_offers_no_button() -> None:
     part = card(proposal(), "", AT)
 
-    assert "no one: no role can confirm" in str(part)
+    assert "no one: this channel's rule has no" in str(part)
     assert action_ids(part) == [RAW_ACTION]
 
 

@@ -47,7 +47,7 @@ def test_above_eight_failures_the_latest_are_listed() -> None:
     broken = [Chip("get_logs", f"p{n}", ChipState.BROKEN) for n in range(12)]
 
     first, *listed = chip_texts(broken)
-    assert first == "🔴 ✗ 4 more to look at"
+    assert first == "🔴 ✗ 4 more with problems"
     assert [text.split()[-1] for text in listed] == [f"p{n}" for n in range(4, 12)]
 
 
