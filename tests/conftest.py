@@ -1,5 +1,6 @@
 """What holds for every test: a clean environment, no network but loopback, nothing blocks the loop."""
 
+import atexit
 import gc
 import ipaddress
 import os
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 
+import certifi
 import pytest
 from blockbuster import BlockBuster
 from hypothesis import settings
@@ -36,9 +38,20 @@ def _live_in_memory() -> None:
         tempfile.tempdir = None
 
 
+def _trust_one_authority() -> None:
+    """No test meets a public certificate, and each HTTP client read all authorities for 20 ms."""
+    roots = Path(certifi.where()).read_text(encoding="utf-8")
+    end = "-----END CERTIFICATE-----"
+    file = Path(tempfile.gettempdir(), f"kortex-authority-{os.getpid()}.pem")
+    file.write_text(roots[: roots.index(end) + len(end)], encoding="utf-8")
+    os.environ["SSL_CERT_FILE"] = str(file)
+    atexit.register(file.unlink, missing_ok=True)
+
+
 if os.access(_MEMORY, os.W_OK):
     _live_in_memory()
 log_plainly()
+_trust_one_authority()
 # A deadline would test how busy the machine is; pytest's own timeout ends what hangs.
 # The suite draws the same examples each time, so that a commit is either right or wrong. `make fuzz` draws new ones.
 settings.register_profile("kortex", deadline=None, derandomize=True)
