@@ -6,6 +6,7 @@ enum, bounds, items. References are inlined, "or null" is folded away, anything 
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, JsonValue, ValidationError
@@ -35,6 +36,7 @@ class SchemaNotPortable(ValueError):
     """An input model uses what some provider would refuse."""
 
 
+@lru_cache(maxsize=512)  # each channel's catalog shows the same tools
 def input_schema(model: type[BaseModel]) -> dict[str, JsonValue]:
     """The portable schema of `model`. Raises SchemaNotPortable."""
     if model.model_config.get("extra") != "forbid":
