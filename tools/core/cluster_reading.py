@@ -43,6 +43,9 @@ BESIDE: Final = (
     ("ingresses", "Ingress"),
     ("networkpolicies", "NetworkPolicy"),
 )
+NOT_READ_BESIDE: Final = (
+    f"{', '.join(plural for plural, _ in BESIDE)} were not read, because a product is down"
+)
 STORAGE: Final = (  # where a pod waits for a node, which may be for want of a volume
     ("persistentvolumeclaims", "PersistentVolumeClaim"),
     ("persistentvolumes", "PersistentVolume"),

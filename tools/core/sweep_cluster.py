@@ -16,7 +16,7 @@ from tools.capabilities import CallContext, Capabilities
 from tools.cluster_objects import ClusterEvent
 from tools.contract import ToolOutput
 from tools.core.built_in import bound, counted, entry_of, read_only
-from tools.core.cluster_reading import ALWAYS, ClusterReading
+from tools.core.cluster_reading import ALWAYS, NOT_READ_BESIDE, ClusterReading
 from tools.core.sweep_arguments import SWEEP_SCOPE, SweepInput, products_of, window_of
 from tools.log_templates import named_in
 from tools.output import clean_text, clean_words
@@ -75,7 +75,7 @@ class DatastoreSeen(ToolOutput):
 class ClusterSweep(ToolOutput):
     """Current faults, the worst first, and the warnings since before the window, newest first.
 
-    `risks` do no harm yet. `unread` names the kinds that could not be read.
+    `risks` do no harm yet. `unread` names the kinds that were not read, and why.
     """
 
     range: str
@@ -111,7 +111,8 @@ class SweepCluster:
         inventory = await reading.inventory(products, call.now)
         # Thousands of objects: not while the event loop waits.
         everything = await asyncio.to_thread(findings, inventory)
-        if not any(one.impact is Impact.DOWN for one in concerns(everything)):
+        is_down = any(one.impact is Impact.DOWN for one in concerns(everything))
+        if not is_down:
             inventory = await reading.beside(inventory)
             everything = await asyncio.to_thread(findings, inventory)
         own = list(concerns(everything))
@@ -135,7 +136,7 @@ class SweepCluster:
             datastores=[entry_of(DatastoreSeen, one) for one in datastores(inventory)],
             others_ill=sum(one.impact in {Impact.DOWN, Impact.DEGRADED} for one in everything)
             - sum(one.impact in {Impact.DOWN, Impact.DEGRADED} for one in own),
-            unread=reading.notes(),
+            unread=[*reading.notes(), *([NOT_READ_BESIDE] if is_down else [])],
             requests=reading.requests,
             truncated=len(ill) > MOST_ROWS or len(warnings) > MOST_WARNINGS,
         )

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from tests.fixtures_triage import Investigation, investigate, world
+from tools.core.cluster_reading import NOT_READ_BESIDE
 
 PRODUCTS = (
     "checkout",
@@ -169,3 +170,11 @@ async def test_a_finding_brings_no_markup_link_or_mention_into_an_answer() -> No
 
     (told,) = [one for one in found.text.splitlines() if "Title" in one and one.startswith("-")]
     assert re.search(r"[<>@*`#]|://|:tada:|\[E9\]", told) is None
+
+
+async def test_an_answer_states_the_kinds_that_were_not_read_while_a_product_is_down() -> None:
+    found = await asked([ill("checkout")], unread=[NOT_READ_BESIDE])
+
+    stated = found.asked("core__report_findings")[-1]
+    assert stated["verdict"] == "cause"
+    assert f"Kubernetes: {NOT_READ_BESIDE}" in stated["missing"]

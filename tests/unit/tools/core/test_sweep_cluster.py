@@ -29,7 +29,7 @@ from tests.fakes.capabilities import fake_capabilities
 from tests.fakes.tools import bench
 from tests.packs import NOW
 from tools.cluster_objects import ClusterEvent, ObjectList, ObjectQuery, PodLogQuery
-from tools.core.cluster_reading import ALWAYS, BESIDE, MOST_LOGS, STORAGE
+from tools.core.cluster_reading import ALWAYS, BESIDE, MOST_LOGS, NOT_READ_BESIDE, STORAGE
 from tools.core.sweep_cluster import MOST_REASON, MOST_ROWS, SweepCluster
 from tools.errors import InvalidArguments, UpstreamFailed
 
@@ -124,7 +124,7 @@ async def test_volumes_are_read_only_where_a_pod_waits() -> None:
     assert kinds <= {one.kind for one in waits.asked if isinstance(one, ObjectQuery)}
 
 
-async def test_what_no_pod_shows_is_read_only_where_nothing_is_down() -> None:
+async def test_what_no_pod_shows_is_read_only_where_nothing_is_down_and_else_reported() -> None:
     missed = built(
         "CronJob",
         "billing-close",
@@ -133,11 +133,13 @@ async def test_what_no_pod_shows_is_read_only_where_nothing_is_down() -> None:
     )
     calm, down = Cluster([node(), pod(), missed]), Cluster([node(), crashed("billing"), missed])
     found = await sweep(calm)
-    await sweep(down)
+    partly = await sweep(down)
 
     assert [one["mechanism"] for one in found["ill"]] == ["CronJob is suspended"]
     kinds = {kind for kind, _ in BESIDE}
     assert kinds.isdisjoint(one.kind for one in down.asked if isinstance(one, ObjectQuery))
+    assert (found["unread"], partly["unread"]) == ([], [NOT_READ_BESIDE])
+    assert all(kind in NOT_READ_BESIDE for kind in kinds)
 
 
 async def test_a_forbidden_kind_is_named_and_the_others_are_reported() -> None:
@@ -146,7 +148,8 @@ async def test_a_forbidden_kind_is_named_and_the_others_are_reported() -> None:
     found = await sweep(Cluster([crashed("billing")], refused=refused))
 
     assert found["unread"] == [
-        "nodes, services could not be read: services is forbidden: User cannot list"
+        "nodes, services could not be read: services is forbidden: User cannot list",
+        NOT_READ_BESIDE,
     ]
     assert [one["product"] for one in found["ill"]] == ["billing"]
 
