@@ -51,15 +51,8 @@ _COMPOUND = re.compile(
 _DIGIT = re.compile(r"\d")
 _RANGE = re.compile(r"[-–—](?<=\d.)(?=\d)")
 _ONE_IN = re.compile(r"(?<![\w.-])1 in (\d{1,4})(?![\w.])")
-_HEDGE = re.compile(
-    r"(?:about|around|roughly|approximately|nearly|almost|some|circa|ca\.|~|≈)\s?$", re.IGNORECASE
-)
 _AT_LEAST = re.compile(r"(?:more than|over|above|at least|exceed\w*|beyond|>|≥)\s?$", re.IGNORECASE)
 _AT_MOST = re.compile(r"(?:less than|under|below|at most|<|≤|fewer than)\s?$", re.IGNORECASE)
-_ORDINAL = re.compile(
-    r"(?<![^\W\d_])(?:step|option|section|page|line|item|phase|level|sev|severity|priority|round|part|point|top|chapter|port|http|status|code|#)\s?$",
-    re.IGNORECASE,
-)
 # How each of them ends.
 _HEDGES = (
     "about", "around", "roughly", "approximately", "nearly", "almost", "some", "circa", "ca.", "~", "≈",
@@ -71,6 +64,8 @@ _ORDINALS = (
     "step", "option", "section", "page", "line", "item", "phase", "level", "sev", "severity", "priority", "round",
     "part", "point", "top", "chapter", "port", "http", "status", "code", "#",
 )  # fmt: skip
+_HEDGE = re.compile(rf"(?:{'|'.join(map(re.escape, _HEDGES))})\s?$", re.IGNORECASE)
+_ORDINAL = re.compile(rf"(?<![^\W\d_])(?:{'|'.join(_ORDINALS)})\s?$", re.IGNORECASE)
 _HEDGE_SHARE = 0.05
 _DENIED = re.compile(
     r"(?:\bnever|\bnot?|n['’]t) (?:exceed\w*|over|above|more than)\s?$", re.IGNORECASE

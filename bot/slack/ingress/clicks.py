@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pydantic import TypeAdapter, ValidationError
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
-from bot.slack.ingress.payloads import BlockActions, SlackIdentity, ViewSubmission
+from bot.slack.ingress.payloads import BlockActions, Container, SlackIdentity, ViewSubmission
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +31,15 @@ def click_of(payload: BlockActions, identity: SlackIdentity) -> Click:
     container, action = payload.container, payload.actions[0]
     kept = _kept(payload.view.private_metadata) if payload.view else None
     if kept is not None:
-        container = container.model_copy(
-            update={
-                "channel_id": kept.channel,
-                "message_ts": kept.message_ts,
-                "thread_ts": kept.thread_ts or None,
-            }
+        container = Container(
+            channel_id=kept.channel,
+            message_ts=kept.message_ts,
+            thread_ts=kept.thread_ts or None,
         )
     snapshot = payload.message.thread_ts if payload.message else None
     own_thread = "" if container.channel_id.startswith("D") else container.message_ts
     return Click(
-        person=Person(
-            TeamId(payload.user.team_id or installed_team(payload)), UserId(payload.user.id)
-        ),
+        person=_person(payload),
         place=Place(
             identity.team,
             ChannelId(container.channel_id),
@@ -56,6 +52,11 @@ def click_of(payload: BlockActions, identity: SlackIdentity) -> Click:
         trigger_id=payload.trigger_id,
         in_modal=kept is not None,
     )
+
+
+def _person(payload: BlockActions | ViewSubmission) -> Person:
+    user = payload.user
+    return Person(TeamId(user.team_id or installed_team(payload)), UserId(user.id))
 
 
 def installed_team(payload: BlockActions | ViewSubmission) -> str:
@@ -97,9 +98,7 @@ def recall(payload: ViewSubmission, identity: SlackIdentity) -> Click | None:
     if kept is None:
         return None
     return Click(
-        person=Person(
-            TeamId(payload.user.team_id or installed_team(payload)), UserId(payload.user.id)
-        ),
+        person=_person(payload),
         place=Place(identity.team, ChannelId(kept.channel), MessageTs(kept.thread_ts)),
         message_ts=MessageTs(kept.message_ts),
         action_id=payload.view.callback_id,

@@ -122,12 +122,9 @@ class _StoppedSession(_Payload):
     user_team: str = ""
 
 
-class SessionStopped(_Payload):
+class SessionStopped(_Envelope):
     """An `event_callback` around `agent_session_stopped`: Slack's own stop button."""
 
-    team_id: str = ""
-    api_app_id: str = ""
-    event_id: str = ""
     event: _StoppedSession
 
 
@@ -137,10 +134,7 @@ class _Opened(_Payload):
     channel: str = ""
 
 
-class HomeOpened(_Payload):
-    team_id: str = ""
-    api_app_id: str = ""
-    event_id: str = ""
+class HomeOpened(_Envelope):
     event: _Opened
 
 
@@ -149,11 +143,9 @@ class _Group(_Payload):
     subteam: _Id | None = None
 
 
-class GroupChanged(_Payload):
+class GroupChanged(_Envelope):
     """An `event_callback` around `subteam_members_changed` or `subteam_updated`."""
 
-    team_id: str = ""
-    api_app_id: str = ""
     event: _Group
 
     @property
@@ -166,9 +158,7 @@ class _Renamed(_Payload):
     channel: _Id
 
 
-class ChannelRenamed(_Payload):
-    team_id: str = ""
-    api_app_id: str = ""
+class ChannelRenamed(_Envelope):
     event: _Renamed
 
 
@@ -210,7 +200,7 @@ class _Clicker(_Payload):
     team_id: str | None = None
 
 
-class _Container(_Payload):
+class Container(_Payload):
     channel_id: str = ""
     message_ts: str = ""
     thread_ts: str | None = None
@@ -260,7 +250,7 @@ class BlockActions(_Payload):
     api_app_id: str = ""
     team: _Id | None = None  # null for organisation-wide installs
     user: _Clicker
-    container: _Container
+    container: Container
     message: _Snapshot | None = None
     view: View | None = None  # of a press in a modal
     trigger_id: str = ""

@@ -37,12 +37,8 @@ def budget_answer(report: BudgetReport) -> Part:
         lines += [_line(row) for row in rows[:_ROWS]] or ["• nothing yet"]
         if len(rows) > _ROWS:
             lines.append(f"• and {len(rows) - _ROWS} more")
-    blocks = (section(headline(report)), _table(report)) if _any(report) else ()
+    blocks = (section(headline(report)), _table(report)) if any(report.by.values()) else ()
     return Part("\n".join(lines), blocks)
-
-
-def _any(report: BudgetReport) -> bool:
-    return any(report.by.values())
 
 
 def headline(report: BudgetReport) -> str:

@@ -66,7 +66,7 @@ class Home:
 
     def show(self, opened: HomeOpened) -> None:
         """Publish it for the person; in the messages tab, say what may be asked."""
-        ours = self._identity.is_addressee(opened.team_id, opened.api_app_id)
+        ours = self._identity.is_addressee(opened.installed_team, opened.api_app_id)
         if ours and opened.event.tab == "home":
             self._background.run("home", self._publish(opened.event.user, opened.event_id))
         if ours and opened.event.tab == "messages" and opened.event.channel and self._prompts:

@@ -10,7 +10,7 @@ import unicodedata
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias, assert_never
+from typing import Final
 
 from cachetools import LRUCache
 
@@ -38,21 +38,6 @@ _SPOKEN = frozenset({None, "file_share", "thread_broadcast"})
 
 
 @dataclass(frozen=True, slots=True)
-class Ignored:
-    """Not for us: another bot, an edit, a join, our own words."""
-
-
-@dataclass(frozen=True, slots=True)
-class Foreign:
-    """Meant for another workspace or another app."""
-
-    team: str
-    app_id: str
-    user: str
-    event_id: str
-
-
-@dataclass(frozen=True, slots=True)
 class UserMessage:
     """A person said something. `addressed`: to the bot, by mention or in a direct message.
 
@@ -65,16 +50,11 @@ class UserMessage:
     asker: Person
     text: str
     addressed: bool
-    is_direct: bool
     is_primary: bool
     is_external: bool
     in_thread: bool
     event_id: str
     files: tuple[SharedFile, ...] = ()
-
-    @property
-    def is_stop(self) -> bool:
-        return is_stop(self.text)
 
     @property
     def reply_place(self) -> Place:
@@ -84,18 +64,14 @@ class UserMessage:
         return Place(self.place.team, self.place.channel, MessageTs(""))
 
 
-Intake: TypeAlias = Ignored | Foreign | UserMessage
+def read(envelope: MessageEnvelope, identity: SlackIdentity) -> UserMessage | None:
+    """What a person says in an `app_mention` or `message` event; None for all else.
 
-
-def read(envelope: MessageEnvelope, identity: SlackIdentity) -> Intake:
-    """Sort one `app_mention` or `message` event."""
+    All else is another bot, an edit, a join, our own words.
+    """
     message = envelope.event
-    if not identity.is_addressee(envelope.installed_team, envelope.api_app_id):
-        return Foreign(
-            envelope.installed_team, envelope.api_app_id, message.user, envelope.event_id
-        )
     if not _is_spoken(message, identity):
-        return Ignored()
+        return None
     is_mention = message.type == "app_mention"
     is_direct = _is_direct(message)
     team = message.user_team or message.source_team or message.team or identity.team
@@ -110,7 +86,6 @@ def read(envelope: MessageEnvelope, identity: SlackIdentity) -> Intake:
         asker=Person(TeamId(team), UserId(message.user)),
         text=question(text, identity.bot_user),
         addressed=is_mention or is_direct or mentions(text, identity.bot_user),
-        is_direct=is_direct,
         is_primary=is_mention or is_direct,
         is_external=identity.is_external(team),
         in_thread=in_thread,
@@ -248,40 +223,18 @@ class MessageIntake:
 
         Raises StorageUnavailable or TimeoutError when it must be delivered again.
         """
-        intake = read(envelope, self._settings.identity)
-        match intake:
-            case Ignored():
-                return
-            case Foreign():
-                await self._denials.write(
-                    intake.user, NOT_OURS, {"team": intake.team}, intake.event_id
-                )
-            case UserMessage():
-                await self._hear(intake, retry)
-            case _:
-                assert_never(intake)
-
-    async def stopped(self, envelope: SessionStopped) -> None:
-        """Slack's own stop button on a thread."""
-        identity = self._settings.identity
-        event = envelope.event
-        if not identity.is_addressee(envelope.team_id, envelope.api_app_id):
-            await self._denials.write(
-                event.user, NOT_OURS, {"team": envelope.team_id}, envelope.event_id
-            )
+        identity, team = self._settings.identity, envelope.installed_team
+        if not identity.is_addressee(team, envelope.api_app_id):
+            who, delivery = envelope.event.user, envelope.event_id
+            await self._denials.write(who, NOT_OURS, {"team": team}, delivery)
             return
-        if event.user_team and identity.is_external(event.user_team):
-            about = {"team": event.user_team, "channel": event.channel}
-            await self._denials.write(event.user, "external person", about, envelope.event_id)
+        heard = read(envelope, identity)
+        if heard is None:
             return
-        place = Place(identity.team, ChannelId(event.channel), MessageTs(event.thread_ts))
-        await self._stop(place, UserId(event.user))
-
-    async def _hear(self, heard: UserMessage, retry: int) -> None:
         if heard.is_external:
             await self._turn_away(heard)
             return
-        if heard.is_stop and (heard.addressed or heard.in_thread):
+        if is_stop(heard.text) and (heard.addressed or heard.in_thread):
             stopped = await self._stop(heard.place, heard.asker.user)
             if not stopped and heard.is_primary:
                 self._whisper(heard, replies.NOTHING_RUNS)
@@ -294,6 +247,21 @@ class MessageIntake:
                 await self._start(heard, retry)
             elif heard.is_primary:
                 self._whisper(heard, replies.HELP)
+
+    async def stopped(self, envelope: SessionStopped) -> None:
+        """Slack's own stop button on a thread."""
+        identity = self._settings.identity
+        event = envelope.event
+        team = envelope.installed_team
+        if not identity.is_addressee(team, envelope.api_app_id):
+            await self._denials.write(event.user, NOT_OURS, {"team": team}, envelope.event_id)
+            return
+        if event.user_team and identity.is_external(event.user_team):
+            about = {"team": event.user_team, "channel": event.channel}
+            await self._denials.write(event.user, "external person", about, envelope.event_id)
+            return
+        place = Place(identity.team, ChannelId(event.channel), MessageTs(event.thread_ts))
+        await self._stop(place, UserId(event.user))
 
     async def _start(self, heard: UserMessage, retry: int) -> None:
         with self._ports.placeholders.within(heard.place.key):
@@ -314,9 +282,8 @@ class MessageIntake:
             # follows at once, finds it or reports it.
             tells = 0 if isinstance(error, StorageUnavailable) else 1
             if heard.is_primary and retry in {tells, LAST_RETRY}:
-                self._whisper(
-                    heard, replies.GAVE_UP if retry == LAST_RETRY else replies.NOT_STARTED
-                )
+                is_last = retry == LAST_RETRY
+                self._whisper(heard, replies.GAVE_UP if is_last else replies.NOT_STARTED)
             raise
 
     async def _follows_up(self, heard: UserMessage) -> bool:
