@@ -1,30 +1,32 @@
-"""How often each method of Slack's may be called in a workspace, and the order of calls. No clock,
-no loop.
+"""How often each method of Slack's may be called in a workspace, and the order of calls.
 
-| method | allowance | who goes first | who waits | |---|---|---|---| | chat.update | 50 a minute |
-final, first text, stalest | the rest, newest state only | | chat.appendStream | 100 a minute |
-final, first text, stalest | the rest, newest state only | | chat.startStream | 20 a minute | who
-asks first | none: the answer is posted instead | | chat.stopStream | 20 a minute | who asks first |
-the end; its last words are appended before | | chat.postMessage | 1 a second and channel, 300 a
-minute | final, first text, placeholder | the rest | | chat.delete | 50 a minute | who asks first |
-the later ones | | conversations.replies | 50 a minute | who asks first | the later ones | |
-conversations.info | 50 a minute | who asks first | none: the later ones fail and ask again | |
-users.info | 100 a minute | who decides | none: the later ones fail; names and zones are left out |
-| agents.sessions.setStatus | not published; as an edit | who asks first | the rest, newest state
-only |
+There is no clock and no event loop here.
+
+method                     allowance        who goes first              who waits
+chat.update                50 a minute      final, first text, stalest  the rest, newest state only
+chat.appendStream          100 a minute     the same                    the same
+chat.postMessage           300 a minute,    final, first text,          the rest
+                           1 s a channel    placeholder
+chat.startStream           20 a minute      in turn                     none: the answer is posted
+chat.stopStream            20 a minute      in turn                     the end; words go before it
+chat.delete                50 a minute      in turn                     the later ones
+conversations.replies      50 a minute      in turn                     the later ones
+conversations.info         50 a minute      in turn                     none: it fails, ask again
+users.info                 100 a minute     who decides                 none: names are left out
+agents.sessions.setStatus  as an edit       in turn                     the rest, newest state only
 
 No method waits for another's allowance: the further messages of a long answer are posts, and do not
 wait for edits. A 429 holds its own method up, and no other. What a call will show is not known
 here: a message is only marked as changed, so the newest state wins.
 
 The most urgent goes first, by any method (`Urgency`), as soon as its method allows it. Only
-progress waits for a gap since the last edit or append.
+progress waits for a gap since the last edit or append. From the most urgent down:
 
-| what | by which method | why there | |---|---|---| | final of an answer without a message; card;
-note | post | people wait for all of it | | final of an answer with a message | edit; post, if
-`sooner_s` sooner | people wait for its end | | first text of an answer | edit, append; post without
-a message | people see nothing yet | | more text of an answer, the stalest first | edit, append |
-people are reading | | placeholder | post | it says only that there will be something |
+final of an answer without a message; card; note: by a post, for people wait for all of it
+final of an answer with a message: by an edit, or by a post if that is `sooner_s` sooner
+first text of an answer: by an edit or append, or by a post where it has no message yet
+more text of an answer, the stalest first: by an edit or append
+placeholder: by a post; it says only that there will be something
 
 A final that is posted because an edit would take long replaces a message, which is then deleted. It
 waits among the first texts, behind answers without a message. An answer whose placeholder is not
