@@ -26,17 +26,17 @@ _NAME: Final = r"[a-zA-Z0-9_.-]{1,64}"
 _LANGUAGES: Final = (
     r"(?:json[lc5]?|tool(?:_calls?|_code|_use)?|function(?:_call)?|xml|text|python)?"
 )
-_TAGS: Final = r"(?:antml:|minimax:|seed:)?(?:tool_calls?|tool_use|function_calls?|tool_code|tool_request|tools?|toolcall|TOOLCALL|TOOL_CALLS?)"
+_TAGS: Final = r"(?:[a-z]{2,16}:|longcat_)?(?:tool_calls?|tool_use|function_calls?|tool_code|tool_request|tools?|toolcall|TOOLCALL|TOOL_CALLS?)"
 ANY_FENCE: Final = r"```[ \t]{0,8}[\w.+-]{0,16}[ \t]{0,8}\r?\n\s{0,64}"
 FENCE: Final = rf"```[ \t]{{0,8}}{_LANGUAGES}[ \t]{{0,8}}\r?\n\s{{0,64}}"
-NAME_KEYS: Final = ("name", "tool", "tool_name", "function", "action")
+NAME_KEYS: Final = ("name", "tool", "tool_name", "function", "action", "recipient_name")
 ARGUMENT_KEYS: Final = ("arguments", "parameters", "args", "input", "action_input")
 # Every tool's id begins so. Code that begins so is therefore a call in any form.
 TOOL_ID: Final = r"(?:core|plugin|mcp)__\w{1,64}"
 
 # Only a chat template begins a line with these, so they are never shown.
 TEMPLATE: Final = (
-    rf"</?{_TAGS}>|</?use_mcp_tool>|<(?:function_call|tool_call|tool_use)\s|<tool\s|</?{TOOL_ID}>|<<(?:function>>|TOOL\s)|<function=|</?(?:antml:)?invoke\b|<\|[a-z_A-Z/]{{1,40}}\|>|</?｜(?:tool|DSML)|\[TOOL_(?:CALLS|REQUEST)\]"
+    rf"</?{_TAGS}>|</?use_mcp_tool>|<(?:function_call|tool_call|tool_use)\s|<tool\s|</?{TOOL_ID}[\s/>]|<<(?:function>>|TOOL\s)|<function=|</?(?:antml:)?invoke\b|<\|[a-z_A-Z/]{{1,40}}\|>|</?｜(?:tool|DSML)|\[TOOL_(?:CALLS|REQUEST)\]"
     rf"|<start_function_call>|(?:assistant[ \t]{{0,8}})?to=functions\."
     rf"|>>>{_NAME}\r?\n\s{{0,64}}\{{|functools\[|```tool_code\b"
     rf"|Action:[ \t]{{0,8}}{_NAME}[ \t]{{0,8}}\r?\nAction Input:"
@@ -44,12 +44,12 @@ TEMPLATE: Final = (
 # The same inside a line: models put their tokens right behind a sentence. Not in inline code.
 INLINE: Final = (
     r"(?<!`)(?:<\|(?=[a-z_A-Z]{0,40}(?:tool|call|action|ACTION|plugin|channel|python|constrain))[a-z_A-Z]{1,40}\|>"
-    r"|<｜(?:tool|DSML)|\[TOOL_(?:CALLS|REQUEST)\]|<(?:minimax:|seed:)?(?:tool_calls?|function_calls)>|<function=)"
+    r"|<｜(?:tool|DSML)|\[TOOL_(?:CALLS|REQUEST)\]|<(?:[a-z]{2,16}:|longcat_)?(?:tool_calls?|function_calls)>|<function=)"
 )
 # A prefix that may still become one of these, JSON or Python.
 INLINE_BEGINNING: Final = (
     r"(?:`?(?:<[｜|]?[\w:]{0,44}\|?|\[[A-Z_]{0,12})|[\"'`]{0,3}(?:\[\s{0,64})?(?:\{\s{0,64}\\{0,3})?"
-    r"|(?<![\w.])(?:c|co|cor|core_?|p|pl|plu|plug|plugi|plugin_?|m|mc|mcp_?|(?:core|plugin|mcp)__\w{0,64}(?:\(\w{0,64}\s?)?))\Z"
+    r"|[\"']?(?<![\w.])(?:c|co|cor|core_?|p|pl|plu|plug|plugi|plugin_?|m|mc|mcp_?|(?:core|plugin|mcp)__\w{0,64}(?:\(\w{0,64}\s?|[\"'`”]?\s{0,3}(?:[,:]\s{0,3}[\"'“]?\w{0,10})?)?))\Z"
 )
 # Python, which an answer may hold as well. Calls inside a line are in `adapters.llm.named_calls`.
 PYTHON: Final = rf"\[\s{{0,64}}\w{{1,64}}\(|(?:print\()?(?:functions\.|default_api\.)?{TOOL_ID}\("
@@ -126,11 +126,12 @@ _NAMED_TEXT: Final = (
         re.compile(rf"<(?:antml:)?parameter name=\"(?P<key>{_NAME})\"[^>\n]{{0,40}}>(?P<value>(?:(?!</(?:antml:)?parameter>).)*+)</(?:antml:)?parameter>\s{{0,64}}", re.DOTALL),
         re.compile(r"</(?:antml:)?invoke>|\Z"),
     ),
-    # GLM 4.5 and later: chat_template of https://huggingface.co/zai-org/GLM-4.5
+    # GLM 4.5 and later: chat_template of https://huggingface.co/zai-org/GLM-4.5. LongCat's tags have a prefix:
+    # https://huggingface.co/meituan-longcat/LongCat-Flash-Chat
     (
-        re.compile(rf"<tool_call>\s{{0,8}}(?P<name>{_NAME})\s{{0,64}}(?=<arg_key>|</tool_call>)"),
-        re.compile(rf"<arg_key>(?P<key>{_NAME})</arg_key>\s{{0,64}}<arg_value>(?P<value>(?:(?!</arg_value>).)*+)</arg_value>\s{{0,64}}", re.DOTALL),
-        re.compile(r"</tool_call>|\Z"),
+        re.compile(rf"<(?:longcat_)?tool_call>\s{{0,8}}(?P<name>{_NAME})\s{{0,64}}(?=<(?:longcat_)?arg_key>|</(?:longcat_)?tool_call>)"),
+        re.compile(rf"<(?:longcat_)?arg_key>(?P<key>{_NAME})</(?:longcat_)?arg_key>\s{{0,64}}<(?:longcat_)?arg_value>(?P<value>(?:(?!</(?:longcat_)?arg_value>).)*+)</(?:longcat_)?arg_value>\s{{0,64}}", re.DOTALL),
+        re.compile(r"</(?:longcat_)?tool_call>|\Z"),
     ),
 )  # fmt: skip
 # Llama 3.2 and 4, LFM2, OLMo 3, Gemma (https://ai.google.dev/gemma/docs/capabilities/function-calling):

@@ -22,6 +22,8 @@ from adapters.llm.messages import CompleteRequest
 _ANY_ID: Final = re.compile(TOOL_ID)
 _LINE: Final = r"[ \t]{0,16}(?:-[ \t]{1,3})?[\"']?"
 _YAML_KEY: Final = rf"(?i:{'|'.join(NAME_KEYS)})[\"']?:[ \t]{{1,4}}[\"']?"
+# `call_tool("core__get_logs", {`, or in JSON that no reader takes: `{name: core__get_logs, arguments: {`.
+_PASSED: Final = rf"(?:(?<=\([\"'])|(?<![\w\"'\\])){TOOL_ID}[\"'`”]?\s{{0,3}}[,:]\s{{0,3}}(?:[\"'“]?(?:{'|'.join(ARGUMENT_KEYS)})\b|[{{\[])"
 _YAML_ARGUMENTS: Final = re.compile(
     rf"\s{{0,64}}(?:[\"']?(?:{'|'.join(ARGUMENT_KEYS)})[\"']?:|(?<=:)\s{{1,64}}[\"']?\w{{1,64}}[\"']?:[ \t])",
     re.IGNORECASE,
@@ -53,9 +55,10 @@ def start_of(names: frozenset[str]) -> re.Pattern[str]:
     python = rf"(?:{tool})\((?:\w{{1,64}}\s?=(?!=)|[{{\"'])"
     yaml = rf"{_LINE}(?:{_YAML_KEY}(?:{tool})[\"']?|{TOOL_ID}[\"']?:)[ \t]{{0,8}}\r?$"
     options = rf"(?:{tool})[ \t]{{1,4}}(?:--)?\w{{1,64}}="
+    tag = rf"</?(?:{'|'.join(map(re.escape, short)) or tool})[\s/>]"
     return re.compile(
-        rf"^{LEAD}(?:{ANY_FENCE})?(?:(?P<json>{JSON})|{BEGINS}|{python}|(?P<named>{yaml}|{options}))"
-        rf"|{INLINE}|(?P<data>{JSON})|(?<!\w){python}",
+        rf"^{LEAD}(?:{ANY_FENCE})?(?:(?P<json>{JSON})|{BEGINS}|{python}|(?P<named>{yaml}|{options})|(?P<tag>{tag}))"
+        rf"|{INLINE}|(?P<data>{JSON})|(?<!\w){python}|(?P<passed>{_PASSED})",
         re.MULTILINE,
     )
 

@@ -184,7 +184,9 @@ def _holds_call(value: object, names: Set[str]) -> bool:
                 k for k in NAME_KEYS if isinstance(value.get(k), str) and _is_tool(value[k], names)
             ]
             is_call = next(iter(value), "") in named or any(key in value for key in ARGUMENT_KEYS)
-            return (bool(named) and is_call) or any(_holds_call(v, names) for v in value.values())
+            is_named = any(_ANY_ID.fullmatch(k) and isinstance(v, dict) for k, v in value.items())
+            is_call = is_named or (bool(named) and is_call)
+            return is_call or any(_holds_call(v, names) for v in value.values())
         case _:
             return False
 
@@ -194,10 +196,14 @@ def _names_tool(text: str, names: Set[str]) -> bool:
 
 
 def _is_tool(name: str, names: Set[str]) -> bool:
+    name = name.removeprefix("functions.")
     return name in names or _ANY_ID.fullmatch(name) is not None
 
 
 def _behind_call(text: str, start: re.Match[str]) -> int:
+    if start["passed"]:
+        end = text.find("\n\n", start.end())
+        return end if end >= 0 else len(text)
     try:
         return _behind_marks(text, python_end(text, start.start() + start[0].index("(")))
     except ValueError:
@@ -226,6 +232,8 @@ def _is_certain(text: str, start: re.Match[str], names: Set[str]) -> bool:
         return named_end(text, start) is not None
     if start["json"] or start["data"]:
         return _names_tool(text[start.start() : _cut_end(text, start.end())], names)
+    if start["tag"] or start["passed"]:
+        return True
     if _OF_TEMPLATE.match(text, start.start()):
         return True
     named = _NAMED_IN_PYTHON.match(text, start.start())

@@ -210,6 +210,18 @@ KEEP_ALIVES = (
     b'event: proxy.status\ndata: {"status": "processing"}\n\n',
     b"data: \xff\xfe\n\n",
     b"data: []\r\n\r\n",
+    b"\xef\xbb\xbf: a byte order mark\n\n",
+    b"event: done\n\n",
+    b"event: error\ndata:\n\n",
+    b'data: ""\n\n',
+    b"data\n\n",
+    b"retry: 3000\r\n\r\n",
+    b"\x00\n\n",
+    b"data: \xe2\x80\xa8\n\n",
+    b'data: {"error": ""}\n\n',
+    b'data: {"choices": [null], "usage": null}\n\n',
+    b'data: {"choices": [{"index": 0, "delta": null, "finish_reason": null}]}\n\n',
+    b":" + b"x" * 70_000 + b"\n\n",
     b"data: : keepalive\n",  # without the blank line, so that it joins the next event
 )
 ANSWERS: dict[str, tuple[type[Decoder], list[bytes], list[object]]] = {

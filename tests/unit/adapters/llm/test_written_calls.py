@@ -226,6 +226,10 @@ FORMS = {
     "Claude, with its namespace": f'<{_NS}function_calls>\n<{_NS}invoke name="core__get_logs">\n<{_NS}parameter name="product">checkout</{_NS}parameter>\n<{_NS}parameter name="limit">5</{_NS}parameter>\n</{_NS}invoke>\n</{_NS}function_calls>',
     "MiniMax": '<minimax:tool_call>\n<invoke name="core__get_logs">\n<parameter name="product">checkout</parameter>\n<parameter name="limit">5</parameter>\n</invoke>\n</minimax:tool_call>',
     "GLM": "<tool_call>core__get_logs\n<arg_key>product</arg_key>\n<arg_value>checkout</arg_value>\n<arg_key>limit</arg_key>\n<arg_value>5</arg_value>\n</tool_call>",
+    "LongCat": "<longcat_tool_call>core__get_logs\n<longcat_arg_key>product</longcat_arg_key>\n<longcat_arg_value>checkout</longcat_arg_value>\n<longcat_arg_key>limit</longcat_arg_key>\n<longcat_arg_value>5</longcat_arg_value>\n</longcat_tool_call>",
+    "Hunyuan": '<tool_calls>[{"name": "core__get_logs", "arguments": {"product": "checkout", "limit": 5}}]</tool_calls>',
+    "Granite": '<|tool_call|>[{"name": "core__get_logs", "arguments": {"product": "checkout", "limit": 5}}]',
+    "a message of OpenAI": '{"function_call": {"name": "core__get_logs", "arguments": "{\\"product\\": \\"checkout\\", \\"limit\\": 5}"}}',
     "Mistral": '[TOOL_CALLS]core__get_logs[ARGS]{"product": "checkout", "limit": 5}',
     "Mistral, with an id": '[TOOL_CALLS]core__get_logs[CALL_ID]a1B2[ARGS]{"product": "checkout", "limit": 5}',
     "Mistral, older": '[TOOL_CALLS][{"name": "core__get_logs", "arguments": {"product": "checkout", "limit": 5}}]',
@@ -330,6 +334,14 @@ def test_a_call_right_behind_a_sentence_is_never_shown(form: str, size: int) -> 
         '<<function>>core__get_logs(product="checkout")',
         '<tool name="core__get_logs"><product>checkout</product></tool>',
         "<<TOOL name=\"core__get_logs\" args='{}'>>",
+        '<core__get_logs product="checkout" limit="5" />',
+        "<get_logs>\n<product>checkout</product>\n</get_logs>",
+        '<get_logs product="checkout"/>',
+        '<step:tool_call><step:invoke name="core__get_logs"></step:invoke></step:tool_call>',
+        '{"core__get_logs": {"product": "checkout", "limit": 5}}',
+        '<|tools_prefix|>[{"core__get_logs": {"product": "checkout"}}]<|tools_suffix|>',
+        '{"recipient_name": "functions.core__get_logs", "parameters": {"product": "checkout"}}',
+        '{"tool_uses": [{"recipient_name": "functions.core__get_logs", "parameters": {"product": "a"}}]}',
     ],
 )  # fmt: skip
 def test_an_unreadable_template_is_never_shown(text: str, size: int) -> None:
@@ -337,6 +349,27 @@ def test_an_unreadable_template_is_never_shown(text: str, size: int) -> None:
 
     assert calls == []
     assert (shown + rest).strip() in ("", "The pool is full.")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 10_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        'call_tool("core__get_logs", {"product": "checkout"})',
+        "await session.call_tool('core__get_logs', [{'product': 'checkout'}])",
+        "{\u201cname\u201d: \u201ccore__get_logs\u201d, \u201carguments\u201d: {\u201cproduct\u201d: \u201ccheckout\u201d}}",
+        "{name: core__get_logs, arguments: {product: checkout}}",
+        "Then I use core__get_logs: {product: checkout}",
+    ],
+)  # fmt: skip
+def test_the_arguments_of_an_unreadable_call_are_never_shown(text: str, size: int) -> None:
+    shown, rest, calls = streamed(pieces_of(f"Looking.\n{text}\n\nThe pool is full.", size))
+
+    assert calls == []
+    assert "core__get_logs" not in shown + rest
+    assert "checkout" not in shown + rest
+    assert (shown + rest).startswith("Looking.\n")
+    assert (shown + rest).endswith("\n\nThe pool is full.")
 
 
 @pytest.mark.parametrize(
@@ -349,6 +382,8 @@ def test_an_unreadable_template_is_never_shown(text: str, size: int) -> None:
         "a <|im_end|> b <",
         "core__get_logs shows 5 errors.\nprint(x) << 3 and functions.of(x)",
         "core__get_logs(checkout) shows 5 errors.",
+        'I used "core__get_logs", and core__get_metrics: both show errors.',
+        "(core__get_logs, twice) <b>get_logs</b> and core__get_logs, arguably",
         '{"action": "rollback", "product": "checkout"}',
     ],
 )
