@@ -11,7 +11,7 @@ _SENTENCES: Final[Mapping[Fault, str]] = {
     Fault.CLOSED: "Connection refused. Start the server, or correct host and port in {address}.",
     Fault.CUT: "Check the network to {address}, whether it must be http or https, and whether it "
     "needs a proxy.",
-    Fault.SILENT: "No answer. Check the server of {address}, and any firewall or proxy on the way to it.",
+    Fault.SILENT: "No answer. Check the server of {address}, the way to it (firewall, proxy), and the load of this machine.",
     Fault.TLS: "TLS failed. Check https and the host name in {address} against the certificate. "
     "For a private CA, {trust}.",
     Fault.CREDENTIAL: "The server rejects the credential. Put the current one into {credential}.",
