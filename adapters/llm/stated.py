@@ -27,6 +27,7 @@ _ASKED_ON: Final = re.compile(
 _PASTED: Final = re.compile(
     r"[\W_]*(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^?]*\b(?:error|warn|fatal|panic|info|exception)"
     r"|(?-i:ERROR|WARN(?:ING)?|FATAL|PANIC|CRITICAL|INFO)\b.*[:=/]|traceback \(|[\w.]+(?:exception|error): "
+    r"|(?:connection|dial|read|write|context|upstream|failed to|unable to|could not|error|oomkilled)\b[^?\n]{0,200}: \w"
     r"|[^?]*\blevel=\w|\{\s*\"\w+\"\s*:)|.*\n\s+at [\w.$]+\(",
     re.IGNORECASE,
 )

@@ -16,6 +16,7 @@ from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.linked import own_trouble
 from adapters.llm.triage.next_step import next_step
 from adapters.llm.triage.period import period
+from adapters.llm.triage.point_in_time import at_point
 from adapters.llm.triage.telling import cause_mark, cause_text, errors_line, named, now_text, told
 
 _MOST_NAMED: Final = 6
@@ -120,6 +121,8 @@ def _state(case: Case, judgement: Judgement) -> Iterator[str]:
         yield thought
         out = [line for line in ruled_out(case, judgement) if case.asked.thought in line]
         yield f"Not the cause: {out[0]}" if out and is_cause else ""
+    elif then := at_point(case, judgement):
+        yield then
     elif case.names_subject:
         yield from _own(case, judgement)
     top = next(iter(judgement.suspects), None)

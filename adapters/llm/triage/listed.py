@@ -250,6 +250,10 @@ def pod_lines(case: Case) -> Iterator[str]:
     if "node" in case.question.lower():
         nodes = plain_words(cluster.text("nodes"))
         yield f"Nodes: {nodes}." if nodes[:2] not in {"", "0 "} else "I can see no nodes here."
+    if not subject and "how many" in case.question.lower():
+        yield "\n".join(
+            f"- {plain(one)}: {_well(str(of))}" for one, of in list(counted.items())[:MOST_LINES]
+        )
     if len(ill) > MOST_LINES:
         yield f"{len(ill) - MOST_LINES} more are behind Evidence."
 

@@ -19,12 +19,12 @@ _EDGE: Final = timedelta(minutes=2)  # two samples: an onset is known no better
 def first_of_all(case: Case, judgement: Judgement) -> str:
     """The state of the product asked about at that point, else over the whole range."""
     itself = asked_first(case, judgement)
-    then = "" if judgement.verdict == "healthy" else _at_point(case, judgement)
+    then = "" if judgement.verdict == "healthy" else at_point(case, judgement)
     is_told = itself and not judgement.own_blind
     return itself if is_told or not then else f"{then}\n\n{itself}".strip()
 
 
-def _at_point(case: Case, judgement: Judgement) -> str:
+def at_point(case: Case, judgement: Judgement) -> str:
     """The state of each product then, one sentence each; empty without a point in time.
 
     Also empty if none could be compared, which another text explains.

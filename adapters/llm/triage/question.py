@@ -27,7 +27,7 @@ from adapters.llm.triage.named_in_question import (
 )
 from adapters.llm.triage.onset_asked import asks_since_when
 from adapters.llm.triage.spelling import spelled_out
-from adapters.llm.triage.when import SHORTEST, speaks_of_time, window_in
+from adapters.llm.triage.when import SHORTEST, Window, speaks_of_time, window_in
 from tools.core.sweep_arguments import LONGEST_WINDOW
 from tools.timerange import MAX_RANGE
 
@@ -277,11 +277,16 @@ def _intended(
         if subject and is_complaint and not _FROM_THIS.search(text.lower()):
             return _CAUSE
         return STATE if subject or is_about_product(text, products) else _BEYOND
+    if when or asks_since_when(text.lower()):
+        return _of_time(text, when)
+    return _BEYOND if is_understood(text) else Intent("unclear")
+
+
+def _of_time(text: str, when: object) -> Intent:
+    """What a message asks that says a time and little else."""
     if when and _OTHER_DAY.search(text.lower()) and len(text.split()) < _MOST_WORDS:
         return Intent("figure")
-    if when or asks_since_when(text.lower()):
-        return _CAUSE
-    return _BEYOND if is_understood(text) else Intent("unclear")
+    return STATE if isinstance(when, Window) and when.at is not None else _CAUSE
 
 
 def _is_about(text: str, subject: object, found: Sequence[Intent], *, is_trouble: bool) -> bool:

@@ -19,7 +19,11 @@ _AROUND: Final = timedelta(minutes=30)
 _DAY: Final = timedelta(days=1)
 
 _CLOCK: Final = r"(\d{1,2})(?:[:.](\d\d))?\s*(am|pm)?"
-_BETWEEN: Final = re.compile(rf"\b(?:between|from)\s+{_CLOCK}\s*(?:and|to|until|till|-)\s*{_CLOCK}")
+_DAY_OR_ABOUT: Final = r"(?:(?:yesterday|today|about|around)\s+(?:at\s+)?)?"
+_BETWEEN: Final = re.compile(
+    rf"\b(?:between|from)\s+{_DAY_OR_ABOUT}{_CLOCK}\s*(?:and|to|until|till|-)\s*{_DAY_OR_ABOUT}{_CLOCK}"
+)
+_WAS_AGO: Final = re.compile(r"\bago\b.*\b(?:was|were)\b|\b(?:was|were)\b[^?]* ago\b")
 _FROM: Final = (
     r"\b(?:since|after|from)\s+(?:about|around|roughly)?\s*(?:yesterday\s+(?:at|around|about)?\s*)?"
 )
@@ -94,6 +98,9 @@ def window_in(
     if instants := _INSTANT.findall(text):
         return _of_instants(text, instants[:2], now, name, fits)
     if (lasting := lasting_in(text)) is not None:
+        if lasting.lasts and _WAS_AGO.search(text):
+            middle = now - lasting.begin
+            return replace(_cut(middle - _AROUND, min(middle + _AROUND, now), fits), at=middle)
         ending = now - lasting.end
         if not lasting.lasts:
             return _cut(now - lasting.begin, ending, fits, keeps_end=True)

@@ -166,6 +166,14 @@ async def later(question: str, *, told: str = "", **around: Any) -> Investigatio
         ("how many 500s in the last 5 min", "figure", "all"),
         ("was there a config change", "deploys", "all"),
         ("nope dont roll back", "done", "all"),
+        ("any restarts today", "pods", "all"),
+        ("top 3 errors", "logs", "all"),
+        ("how slow exactly", "figure", "all"),
+        ("what was the first symptom", "cause", "onset"),
+        ("what did jonas change", "deploys", "all"),
+        ("list everything that changed since noon", "deploys", "all"),
+        ("nvm found it", "thanks", "all"),
+        ("Connection refused: dial tcp 10.0.3.7:5432", "logs", "all"),
         ("u there?", "greeting", "all"),
         ("thx man, nice one", "thanks", "all"),
         ("\U0001f44d\U0001f3fd", "thanks", "all"),
@@ -257,6 +265,13 @@ async def test_what_was_not_checked_comes_first_where_that_is_asked() -> None:
     assert found.text.startswith("**I could not check: ")
     assert "I checked metrics" in found.text
     assert found.marks == ()
+
+
+async def test_how_it_was_an_hour_ago_is_answered_with_that_time_alone() -> None:
+    found = await later("an hour ago was it fine?")
+
+    assert found.text.startswith("At the time you mention, ")
+    assert found.asked("core__propose_action") == []
 
 
 async def test_a_change_of_the_database_is_looked_for_in_its_own_deploys() -> None:

@@ -30,6 +30,8 @@ def window(text: str, zone: str = "Europe/Berlin", now: datetime = NOW) -> tuple
         ("between 9 and 10 am", "America/Los_Angeles", "06 16:00", "06 17:00"),
         ("between 2 and 3 pm", "Europe/Berlin", "07 12:00", "07 13:00"),
         ("between 11 and 1 pm", "Europe/Berlin", "07 09:00", "07 11:00"),
+        ("between yesterday 3pm and 4pm", "Europe/Berlin", "06 13:00", "06 14:00"),
+        ("was it fine an hour ago", "Europe/Berlin", "07 13:05", "07 14:05"),
         ("yesterday between 9 and 10", "Europe/Berlin", "06 07:00", "06 08:00"),
         ("yesterday around 14:00", "Europe/Berlin", "06 11:30", "06 12:30"),
         ("since 16:00", "Europe/Berlin", "07 13:59", "07 14:35"),
