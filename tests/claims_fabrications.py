@@ -83,6 +83,16 @@ other product|{calm} itself spends 812 ms in POST offers [E5].
 other field|The CPU of {sick} is at {ratio} [E2].
 other field|{sick} takes 31 ms in POST offers, normally 812 ms [E5].
 other field|{lines} pods of {sick} crashed [E3] [E4].
+comparison|{sick} is slower than {third} [E2].
+comparison|{sick} has a higher latency than {third} [E2].
+comparison|{calm} has more errors than {sick} [E2].
+comparison|The latency of {calm} is lower than that of {third} [E2].
+comparison|Latency of {sick} rose more than latency of {third} [E2].
+share|The vast majority of requests to {sick} fail [E2].
+action|{sick} was restarted at {later_at} UTC [E1].
+duration|The errors of {sick} lasted 40 seconds [E2].
+unit|p99 of {sick} is {slow} minutes [E2].
+quotation|The error of {sick} is `upstream prematurely closed connection` [E3].
 unmentioned|{sick} lost customers in Norway [E2].
 unmentioned|The certificate of {sick} expired [E3].
 unmentioned|{sick} {new} dropped the batch API and now calls each offer [E1] [E5].

@@ -36,6 +36,8 @@ Nothing is wrong with {calm} [E2].
 {calm} shows no change [E2].
 Only two of the products moved: {sick} and {third} [E2].
 Two products are slower than usual [E2].
+{sick} is slower than before [E2].
+{calm} was deployed later than {sick} [E1].
 Three signals moved: the latency of {sick}, its errors, and the latency of {third} [E2].
 The trouble began about 3 minutes after {new} of {sick} went out [E1] [E2].
 Latency of {sick} rose after {new} was deployed [E1] [E2].

@@ -102,7 +102,7 @@ _TABLE: Final[Sequence[_Row]] = (
          r"merci|danke|will do|noted|understood|makes sense|good (?:job|bot|work)|well done|np|no problem|done|lgtm|lol|yes|no|yep|nope|sure|"
          r"never ?mind|nvm|haha\w*|heh|rofl|lmao|nah|neat|brilliant|legend|man|mate|bro|dude|buddy|guys?|folks|friend|pal|my|one|you|a|much appreciated|appreciate it|fair enough|sounds good|works for me|by me|found (?:it|the (?:problem|cause|issue))|agreed|ack|roger|copy that|(?:i am |we are )?clos(?:e|ing) (?:this|it)|closing|bye|k|kk|you rock|that (?:helps|helped)|(?:i am |we are )?(?:going|off|back) to (?:bed|sleep)|good ?night|"
          r"(?:a lot|so much|very much|kortex|all|everyone|team|again|for (?:that|this|the help|now)))[ ,.!:;()-]*)+", whole=True),
-    _row("greeting", r"(?:hi|hello|hey|hiya|yo|ping|test|(?:hey |hello )?(?:are )?you (?:still )?(?:there|up|here|around|awake|alive|working)|(?:is )?any(?:one|body) (?:there|here|home)|good (?:morning|afternoon|evening))(?: (?:kortex|bot|there|all|everyone))?[ .!?]*", whole=True),
+    _row("greeting", r"(?:hi|hello|hey|hiya|yo|sup|ping|test|(?:hey |hello )?(?:are )?you (?:still )?(?:there|up|here|around|awake|alive|working)|(?:is )?any(?:one|body) (?:there|here|home)|good (?:morning|afternoon|evening))(?: (?:kortex|bot|there|all|everyone))?[ .!?]*", whole=True),
     _row("help", r"(?:help(?: me)?|what (?:can|do) you (?:do|see|know|look at)(?: here| for (?:me|us))?|what (?:can|should) (?:i|we) ask(?: you)?|what else can (?:you|i) (?:do|ask)|who are you|what are you|"
          r"are you (?:a )?(?:bot|human|ai)|how (?:do|can|should) (?:i|we) (?:use|ask|talk to) (?:you|kortex|this)|commands?|usage|"
          r"menu|how do you work|what is kortex|how are you)[ ?.!]*", whole=True),
@@ -113,9 +113,9 @@ _TABLE: Final[Sequence[_Row]] = (
     _row("beyond", r"\b(?:post ?mortem|incident report|rca|write ?up|retro(?:spective)?)\b", subject="write a report"),
     # What people did, and who they are.
     _row("cause", r"\bwhat did (?:the |that )?(?:roll back|rolling back|restart|fix|revert) do\b|\b(?:did|has|have) (?:it|that|this|the (?:roll(?:ing)? back|revert|restart|fix)\b[^.?!]*|rolling back) (?:actually |really |even )*(?:help\w*|work\w*|fix\w*|solve\w*|(?:do|done|change|changed) (?:any|some)thing)", part="over"),
-    _row("done", r"\bwho (?:has |have |had )?(?:already )?(?:confirmed|approved|rejected|declined|rolled|reverted|decided|pressed|clicked|restarted|fixed|did (?:it|that|this))\b"
+    _row("done", r"\bwho (?:has |have |had )?(?:already )?(?:confirmed|approved|rejected|declined|rolled|reverted|decided|pressed|clicked|pushed the|hit the|restarted|fixed|did (?:it|that|this))\b"
          r"|\bwhat (?:actions? |else )?(?:has|have|was|were|did|is|are)\b[^.?!]*\b(?:done|tried|confirmed|approved|rejected|carried out|decided|attempted)\b"
-         r"|\b(?:was|were|has|have|is)\b[^?!]*\b(?:rolled back|reverted|approved|confirmed|rejected)\b|\b(?:did|has|was|is)\b[^.?!]*\broll(?:ing)? back\b[^.?!]*\b(?:done|run|ran|carried out|happen|succeed|go through|finish\w*|complete\w*|confirmed)\b"
+         r"|\b(?:was|were|has|have|is)\b[^?!]*\b(?:rolled back|reverted|approved|confirmed|rejected)\b|\b(?:did|has|was|is)\b[^.?!]*\b(?:roll(?:ing)? back|restart|action|revert)\b[^.?!]*\b(?:done|run|ran|carried out|happen|succeed|go through|finish\w*|complete\w*|confirmed)\b"
          r"|\b(?:did|has|have|was) (?:anyone|anybody|someone|somebody)\b[^.?!]*\b(?:confirm|approve|reject|roll|do|try|tried|done|press)\w*"
          r"|\bwhat did (?:we|they|people) (?:do|try)\b(?!.*\b(?:last time|before|back then|previously)\b)|\bactions? taken\b|\b(?:open|pending) (?:cards?|proposals?|approvals?|actions?)\b|\banything pending\b|\bwhat (?:is|was) proposed\b|\bany(?:thing)? proposals?\b"),
     _row("done", _FILLER + _POLITE + r"(?:do|confirm(?:ed)?|approved?|reject(?:ed)?|decline|accept|cancel)(?: (?:it|this|that|the (?:card|proposal|roll back|action)))?" + _END, whole=True, later=True),
@@ -127,6 +127,9 @@ _TABLE: Final[Sequence[_Row]] = (
     _row("beyond", r"\bhow long (?:will|would|until|till|does)\b|\beta\b|\bwhen (?:will|can|does) (?:it|this|that|we|the \w+) (?:be |get )?(?:fixed|over|back|resolved|done|recover\w*|end|stop)\b", subject="predict how long something takes"),
     _row("beyond", r"\bwho (?:owns|is responsible|maintains|is the owner|wrote|built)\b|\bwhich team\b", subject="say who owns a service"),
     _row("done", r"^" + _FILLER + r"(?:(?:no|nope|nah|stop|wait)[,! ]+)*(?:do not|no|never) (?:roll(?:ing)? back|restart|do (?:it|that|this)|revert)" + _END, whole=True, later=True),
+    _row("beyond", r"^" + _FILLER + _POLITE + r"(?:lmk|let (?:me|us) know|remind|(?:tell|ping|wake) me (?:when|if|once)|watch|keep an eye)\b.*", subject="watch or remind you later", whole=True),
+    _row("beyond", r"\b(?:any|which|what|open|active) alerts?\b|\balerts? (?:is |are )?(?:still )?(?:firing|open|active)\b", subject="see which alerts fire", later=True),
+    _row("beyond", r"\b(?:one|single|which|same|what|per|by) (?:hosts?|machines?|zones?|regions?|az|tenants?)\b", subject="break figures down by host or region", later=True),
     # Orders: a card, never an action.
     _row("order", _FILLER + _POLITE + r"propose (?!it\b|that\b|this\b)[\w-]+.*", whole=True),
     _row("order", _FILLER + _POLITE + r"fail ?over" + _END, whole=True),
@@ -167,7 +170,7 @@ _TABLE: Final[Sequence[_Row]] = (
     _row("beyond", r"\berror budgets?\b|\bsl[oa]s?\b", subject="read error budgets or SLOs"),
     _row("beyond", r"(?<!stack )\btraces?\b(?! ?backs?)|\bspans?\b", subject="show single traces"),
     _row("beyond", r"\b(?:what|who|which \w+) (?:is|are|was|were) (?:still )?(?:holding|blocking|locking|using up|hogging)\b|\b(?:long|slow|running|which|blocking) quer(?:y|ies)\b", subject="see single queries or who holds a connection"),
-    _row("deploys", r"\bwhat (?:did|does|is|was)\b[^.?!]*\b(?:v\d+\.\d+|\d+\.\d+\.\d+)|\bwho (?:deploy|releas|ship|push|roll\w* out)\w*|\bwhat did \w+ (?:chang|deploy|releas|ship|push|merg)\w*|\b(?:what|something|anything|everything|stuff|things?) (?:that |which )?(?:got |has |have |was |were |been |is )*(?:recently |just |else )*(?:chang|deploy|releas|ship|roll\w* out)\w*|\b(?:did|has|have|was) (?:anything|something|any\w*|we|someone)\b[^.?!]*\b(?:chang|deploy|releas|ship)\w*"
+    _row("deploys", r"\bwhat (?:did|does|is|was)\b[^.?!]*\b(?:v\d+\.\d+|\d+\.\d+\.\d+)|\bwho (?:deploy|releas|ship|push|roll\w* out)\w*|\bwhat did \w+ (?:chang|deploy|releas|ship|push|merg)\w*|\b(?:what|something|anything|everything|nothing|stuff|things?) (?:that |which )?(?:got |has |have |was |were |been |is )*(?:recently |just |else )*(?:chang|deploy|releas|ship|roll\w* out)\w*|\b(?:did|has|have|was) (?:anything|something|any\w*|we|someone)\b[^.?!]*\b(?:chang|deploy|releas|ship)\w*"
          r"|\b(?:any|last|latest|recent|newest|list|show|which|all|previous|see)\b[^.?!]*\b(?:deploy(?:s|ments?)?|releases?|rollouts?|changes|versions?)\b|^deploy(?:s|ments)?\b|\bwhen (?:was|were|did) [^?!]*\b(?:(?:deploy|releas|ship)\w*|(?:go|went) (?:out|live)|rolled out)|\b(?:was|is|were|are) there (?:a |an |any |some )?(?:\w+ )?(?:deploy|release|rollout|change)\w*|\bversions?\b|\bdeploys?\b[^.?!]*\b(?:last|recent|today|yesterday|week|of|to)\b|^changes\b|\bno (?:deploys?|releases?|rollouts?)\b|\bwhat is (?:deployed|running)\b|\bcommits?\b"),
     _row("cause", r"\b(?:did|does|do|has|have|is|are) (?:any|some|every)thing\b[^.?!]*\b(?:worse|slower|degrad\w*|regress\w*|break|broke\w*)\b"),
     _row("logs", r"\blogs?\b(?! ?(?:in\b|into\b))|\blog ?lines?\b|\bstack ?traces?\b|\btrace ?backs?\b|^" + _FILLER + _POLITE + r"(?:show|give|see|list|print|get|fetch|tail|grep|find|search|paste|display)\b.*\b(?:errors?|warnings?|exceptions?|lines?|messages?)\b(?! ?(?:rate|ratio|count|percent))"

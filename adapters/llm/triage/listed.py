@@ -110,7 +110,9 @@ def log_lines(case: Case) -> Iterator[str]:
         why = next((f": {refusal(one)}" for one in failed if one.text("message")), "")
         yield f"{whose} could not be read{why}. {marks(failed)}".strip()
         return
-    kind = " ".join(filter(None, (str(seen.arguments.get("level") or ""), "lines")))
+    level = str(seen.arguments.get("level") or "")
+    level = {"warn": "warn and error", "error": "error"}.get(level, level)
+    kind = f"{level} lines".strip()
     text = str(seen.arguments.get("query") or "")
     having = f" with `{text.replace('`', ' ')}`" if text else ""
     rows = seen.rows("lines")

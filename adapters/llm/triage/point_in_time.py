@@ -77,7 +77,7 @@ def _then(
     little = f"{', '.join(sorted(off))} of {name} changed a little" if off else ""
     if not usual:
         return (f"I cannot say that {name} was normal", f"{little} {mark}") if off else None
-    shown = f"{name}: {', '.join(usual)} as usual then{f'; {little}' if off else ''} {mark}"
+    shown = f"no change then in {', '.join(usual)} of {name}{f'; {little}' if off else ''} {mark}"
     return f"{name} was as usual", shown
 
 

@@ -50,7 +50,7 @@ _SLOW: Final = re.compile(
     r"\b(slow|latency|tim(e|es|ed|ing)[ -]?outs?|lag|hang|sluggish|respon[sd])", re.IGNORECASE
 )
 _ROLL_BACK: Final = re.compile(
-    r"\W*(?:(?:please|pls|plz|now|just|can|could|would|will|should|shall|you|we|kortex)\W+)*"
+    r"\W*(?:(?:please|pls|plz|now|just|can|could|would|will|should|shall|you|we|kortex|ok|okay|yes|alright|so|then|let|us|lets|go|ahead|and|do)\W+(?:s\W+)?)*"
     r"(?:(?:prepare|start|trigger|make|create)\s+(?:the\s+|a\s+)?)?"
     r"(?:roll(?:ing)?(?:\s[\w.-]+)?[ -]?back|revert|undo)\b",
     re.IGNORECASE,
@@ -66,7 +66,7 @@ _CLUSTER: Final = re.compile(
 )
 _IS_IT: Final = re.compile(
     r"(?:^|[,;:.!?]|\b(?:so|but|and|or|ok|hmm|well|then|maybe))\s*"
-    r"(?:(?:is|was|could|can|might|may)\s+(?:it|this|that)|(?:any chance|maybe|perhaps|what if)\s+(?:that\s+)?"
+    r"(?:(?:(?:is|was)(?:n['\u2019]?t)?|could|can|might|may)\s+(?:it|this|that)|(?:any chance|maybe|perhaps|what if)\s+(?:that\s+)?"
     r"it(?:['\u2019]?s|\s+is))\s+(?:be\s+)?"
     r"(?:because of\s+|due to\s+|caused by\s+)?(?:the\s+|a\s+|an\s+|our\s+)?"
     r"([\w.-]+(?:\s[\w.-]+)?)\s*\?*\s*$",

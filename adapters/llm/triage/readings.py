@@ -104,7 +104,8 @@ def compared_times(case: Case) -> tuple[str, ...]:
     """The last half hour, and one around the same time of the day that it is to be compared with."""
     asked = case.question.lower()
     back = next((length for words, length in _BACK if words.search(asked)), None)
-    if not back or case.now is None or not _COMPARES.search(asked):
+    is_at = case.asked.at is not None
+    if not back or case.now is None or is_at or not _COMPARES.search(asked):
         return ()
     then = case.now - back
     spans = ((case.now - _HALF_HOUR, case.now), (then - _HALF_HOUR / 2, then + _HALF_HOUR / 2))

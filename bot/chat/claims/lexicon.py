@@ -70,6 +70,9 @@ _PHRASES: Final = (
     ("deployed", "went rolled pushed put", r"went out|rolled out|went live|was pushed out|was put live|was put into production"),
     ("reverted", "back", r"rolled back|was rolled back|taken back"),
     ("replaced", "took taking place from instead", r"took over from|taking over from|in place of|taking the place of|took the place of|up from(?= v?\d+\.\d+\.)|instead of(?= v?\d)"),
+    # "Slower than usual" is a change; "slower than cart" compares two services, which no rule does.
+    ("versus", "than", r"(?<!rather )(?<!earlier )(?<!later )than(?= (?:(?:in|on|of|for|that|those|the [a-z]+ of) )*[a-z])(?! (?:(?:its|their|the|it|they|was|a|an|is|were|in|at) )*(?:usual\w*|normal\w*|"
+               r"baselines?|before|expected|ever|twice|half|doubled?|tripled|quadrupled|[a-z]+fold|one|two|three|four|five|six|seven|eight|nine|ten|yesterday|last|previous|any|all|other|day|week|hour|minute|second|average)\b)"),
     ("unavailable", "could answer not", r"could not be (?:read|reached|loaded|queried|had|fetched)|couldn['’]t be (?:read|reached|loaded|queried|fetched)|did not answer|gave no answer|"
                     r"(?:is|are|was|were) not (?:available|reachable)"),
     ("nodata", "no", r"no (?:data|samples|values|data points)"),
@@ -180,7 +183,7 @@ _WORDS: Final[dict[Word, str]] = {
         explain explains explained therefore thus hence so likely probably perhaps maybe possibly presumably apparently suspected suspect suspects suspicion
         may might could would should can must if whether unless although though despite however after then first afterwards later next prior
         once seem seems appear appears suggests suggest indicates points consistent correlates unrelated related result results resulting consequence
-        affected unaffected impact impacted expected actually meanwhile yet too already soon""",
+        versus affected unaffected impact impacted expected actually meanwhile yet too already soon""",
 }  # fmt: skip
 _ROLE_WORDS: Final = {
     "latency": "latency latencies p50 p75 p90 p95 p99 p999 slower slowness",

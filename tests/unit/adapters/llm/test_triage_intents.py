@@ -166,6 +166,13 @@ async def later(question: str, *, told: str = "", **around: Any) -> Investigatio
         ("how many 500s in the last 5 min", "figure", "all"),
         ("was there a config change", "deploys", "all"),
         ("nope dont roll back", "done", "all"),
+        ("sup", "greeting", "all"),
+        ("nothing else changed?", "deploys", "all"),
+        ("did the restart go through", "done", "all"),
+        ("who pushed the button", "done", "all"),
+        ("lmk when its over", "beyond", "all"),
+        ("any alerts firing", "beyond", "all"),
+        ("do the errors come from one host", "beyond", "all"),
         ("any restarts today", "pods", "all"),
         ("top 3 errors", "logs", "all"),
         ("how slow exactly", "figure", "all"),
@@ -387,7 +394,21 @@ def test_a_first_message_may_ask_for_one_figure(question: str, topic: str, part:
     assert (asked.topic, asked.part) == (topic, part)
 
 
-@pytest.mark.parametrize("question", ["any chance its the database?", "what if it's payments-db"])
+@pytest.mark.parametrize("text", ["ok lets roll it back", "yes, go ahead and roll it back"])
+def test_an_agreement_to_a_rollback_asks_for_its_card(text: str) -> None:
+    assert understand(text, PRODUCTS, NOW, later=True).wants_undone
+
+
+def test_a_named_hour_of_another_day_is_not_compared_with_now() -> None:
+    asked = understand("was cart slow yesterday at 10:00", PRODUCTS, NOW, later=True)
+
+    assert asked.at is not None
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["isnt it the database?", "any chance its the database?", "what if it's payments-db"],
+)
 async def test_a_guess_is_answered_as_a_guess(question: str) -> None:
     assert "I see no sign that it is" in (await later(question)).text
 

@@ -23,7 +23,7 @@ async def test_a_cause_after_the_asked_point_is_reported_as_later() -> None:
     assert first == (
         "At the time you mention, checkout was as usual. I checked the time between 13:20 and 14:20 UTC."
     )
-    assert shown == "- checkout: errors, latency, traffic as usual then [E1]"
+    assert shown == "- no change then in errors, latency, traffic of checkout [E1]"
     assert second == (
         "**What follows came later, from 14:10 UTC on. "
         "Most likely cause: the deploy of checkout v2 at 14:09 UTC.**"
@@ -91,9 +91,7 @@ async def test_a_small_change_at_the_point_is_not_called_normal() -> None:
         world([*SHIFTS, faint], [DEPLOYED], within=ALL), "was checkout ok at 13:50 UTC?"
     )
 
-    line = (
-        "- checkout: errors, latency, traffic as usual then; cpu of checkout changed a little [E1]"
-    )
+    line = "- no change then in errors, latency, traffic of checkout; cpu of checkout changed a little [E1]"
     assert line in found.text
 
 
@@ -103,4 +101,4 @@ async def test_a_general_question_reports_each_product() -> None:
     assert found.text.startswith(
         "At the time you mention, checkout was as usual; cart was as usual; payments was as usual."
     )
-    assert "- cart: errors, latency as usual then [E1]" in found.text
+    assert "- no change then in errors, latency of cart [E1]" in found.text
