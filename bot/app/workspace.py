@@ -57,9 +57,8 @@ from bot.slack.listeners.ports import (
 from bot.slack.roles.channel_access import ChannelAccess
 from bot.slack.roles.directory import Paging, SlackRoleDirectory
 from bot.slack.text.links import LinkPolicy
-from bot.slack.views.admin_messages import AdminMessages
 from bot.slack.views.charts import described, painter
-from bot.slack.views.surface import SlackSurface
+from bot.slack.views.surface import AdminMessages, SlackSurface
 from bot.slack.views.threads import SlackThreads
 from bot.store.audit_reading import StoredAuditReader
 from bot.store.feedback import StoredFeedback

@@ -15,8 +15,8 @@ from typing import Final
 from adapters.llm.messages import CompleteRequest, Message, Picture, ToolCall
 from adapters.llm.port import Provider
 from adapters.llm.wire_json import dump_text
-from bot.chat.first_look import Look
 from bot.chat.models import KnownModel, uses_model
+from bot.chat.tool_calls import Look
 from bot.domain.ids import Place
 from bot.domain.turn_events import Evidence
 from tools.attached import MAX_BYTES, MAX_FILES, MAX_SUM_BYTES, READ_ATTACHMENT, AttachedFile

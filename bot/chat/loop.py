@@ -24,7 +24,6 @@ from bot.chat.evidence_need import (
     may_answer,
 )
 from bot.chat.fallback_notice import led_by, preface
-from bot.chat.first_look import Look, of_model, planned
 from bot.chat.round_record import (
     RoundRecord,
     outcome_from_json,
@@ -33,6 +32,7 @@ from bot.chat.round_record import (
     round_to_json,
     without_raw,
 )
+from bot.chat.tool_calls import Look, of_model, planned
 from bot.domain.budget import NO_MODEL
 from bot.domain.ids import ProposalId
 from bot.domain.turn_events import (

@@ -1,14 +1,23 @@
-"""Tool calls as a turn makes them: through the runner, stoppable, and written down."""
+"""Tool calls as a turn makes them: through the runner, stoppable, and written down.
 
+Before the first round there is an overview, so that the model does not have to search. Its calls are
+planned once and recorded, so a resumed turn makes the same ones. They run like a model's calls, and
+the conversation shows them as such.
+"""
+
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
-from adapters.llm.messages import ToolCall
-from bot.chat.first_look import patience_s
+from pydantic import JsonValue
+
+from adapters.llm.first_look.calls import is_named_as_ours, is_of_look
+from adapters.llm.messages import CompleteRequest, ToolCall
 from bot.chat.stopping import StoppedByPerson, unless_stopped
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.ports.audit_log import AuditLog
-from bot.ports.durability import StopSignal
+from bot.ports.durability import Journal, StopSignal
 from bot.telemetry.metrics import Metrics
 from tools.capabilities import CallContext, Clock
 from tools.catalog import ToolCatalog, ToolDescription
@@ -102,3 +111,33 @@ def record_calls(
         )
 
     return write
+
+
+# For each call; a sweep takes at most 5 s. The model sees a later one as unanswered.
+PATIENCE_S: Final = 15.0
+
+Look = Callable[[CompleteRequest], Sequence[ToolCall]]
+
+
+def patience_s(call: ToolCall) -> float:
+    """How long a call may take beside its own limits."""
+    return PATIENCE_S if is_of_look(call) else math.inf
+
+
+def of_model(calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
+    """A model's calls, renamed if their ids look like ours."""
+    return [
+        replace(each, id=f"call_{each.id}") if is_named_as_ours(each) else each for each in calls
+    ]
+
+
+async def planned(
+    step: str, look: Look, request: CompleteRequest, journal: Journal
+) -> tuple[ToolCall, ...]:
+    async def plan() -> JsonValue:
+        return [[call.id, call.name, call.arguments] for call in look(request)]
+
+    kept = await journal.step(step, plan, with_next=True)
+    assert isinstance(kept, list)  # noqa: S101 - written two lines up
+    rows = [row for row in kept if isinstance(row, list)]
+    return tuple(ToolCall(str(row[0]), str(row[1]), str(row[2])) for row in rows)

@@ -205,12 +205,10 @@ class Turns:
     async def _investigated(self, ask: Ask, opened: Opened, journal: QuietReplay) -> Investigated:
         if opened.refusal:
             return refused_turn(opened.refusal)
+        rules = self.config.rules_at(ask.place.team)
+        channel = channel_of(rules, opened.channel_name)
         permissions = TurnPermissions(
-            self.channels,
-            self.config.rules_at(ask.place.team),
-            ask.place,
-            opened.channel_name,
-            asks_again=opened.asks_name,
+            self.channels, rules, ask.place, channel, asks_again=opened.asks_name
         )
         rule = permissions.channel.rule
         if not rule.answers:

@@ -6,6 +6,7 @@ permitted tools, and the runner asks here again before each call.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Final, TypeAlias
 
 from bot.chat.stopping import StoppedByPerson, unless_stopped
@@ -36,33 +37,26 @@ RolesOf: TypeAlias = Callable[[Place, Person], Awaitable[HeldRoles]]
 NOT_YOURS: Final = "none of the asker's roles may use this tool; say so, and use another one"
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class TurnPermissions:
     """Permissions of one turn. `channel` may change once, from unknown to known.
 
     `asks_again` is False for turns of the previous release: their record has no such step.
     """
 
-    def __init__(
-        self,
-        names: ChannelNames,
-        rules: Sequence[ChannelRule],
-        place: Place,
-        name: str,
-        *,
-        asks_again: bool = True,
-    ) -> None:
-        self._names = names
-        self._rules = rules
-        self._place = place
-        self._asks_again = asks_again
-        self.channel: Channel = channel_of(rules, name)
+    names: ChannelNames
+    rules: Sequence[ChannelRule]
+    place: Place
+    channel: Channel
+    _: KW_ONLY
+    asks_again: bool = True
 
     async def learn(self, number: int, journal: Journal, stop: StopSignal) -> bool:
         """Ask before round `number`; True when the name has just become known.
 
         A step of the journal: taken up again after a crash, the turn knows it from the same round.
         """
-        if self.channel.is_known or not self._asks_again:
+        if self.channel.is_known or not self.asks_again:
             return False
 
         async def look() -> str:
@@ -73,11 +67,11 @@ class TurnPermissions:
                 return UNKNOWN
 
         name = str(await journal.step(f"channel:{number}", look))
-        self.channel = channel_of(self._rules, name)
+        self.channel = channel_of(self.rules, name)
         return self.channel.is_known
 
     async def _ask(self, patience_s: float) -> str:
-        return await self._names.for_asking(self._place, patience_s)
+        return await self.names.for_asking(self.place, patience_s)
 
 
 def authority(policy: ToolPolicy) -> Authoriser:

@@ -15,9 +15,8 @@ from adapters.llm.messages import CompleteRequest, Message, Meta, Role, ToolSpec
 from bot.chat import prompts
 from bot.chat.attachments import PictureAt, files_note, no_picture_at, pictures_of
 from bot.chat.evidence_need import needs_evidence
-from bot.chat.first_look import Look
 from bot.chat.history import as_turn
-from bot.chat.tool_calls import TurnTools
+from bot.chat.tool_calls import Look, TurnTools
 from bot.chat.turn_permissions import unread_notice
 from bot.chat.window import IdentityCache
 from bot.domain.channel import Channel, ChannelRule, Readers, products_elsewhere, rules_for

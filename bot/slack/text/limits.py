@@ -15,9 +15,8 @@ SECTION_CHARS = 3_000
 # docs.slack.dev/reference/block-kit/blocks/context-block: elements of one context block.
 CONTEXT_ELEMENTS = 10
 
-# docs.slack.dev/reference/block-kit/blocks/actions-block: 25; five buttons still fit one row.
+# docs.slack.dev/reference/block-kit/blocks/actions-block: 25.
 ACTIONS_ELEMENTS = 25
-BUTTONS_PER_ROW = 5
 
 # docs.slack.dev/reference/block-kit/block-elements/button-element.
 BUTTON_TEXT_CHARS = 75

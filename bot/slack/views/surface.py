@@ -1,4 +1,7 @@
-"""Slack as the place where people read: placeholders, live answers, cards, whispers, notes."""
+"""Slack as the place where people read: placeholders, live answers, cards, whispers, notes.
+
+Admins get direct messages.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,7 +11,7 @@ from datetime import UTC, datetime
 import structlog
 
 from bot.domain.chart import Chart
-from bot.domain.ids import MessageTs, Place, TurnId, UserId
+from bot.domain.ids import ChannelId, MessageTs, Place, TeamId, TurnId, UserId
 from bot.domain.markdown_blocks import without_bold
 from bot.domain.proposal import Proposal, deciders
 from bot.domain.session import Ask
@@ -20,7 +23,7 @@ from bot.slack.delivery.chart_files import ChartFiles
 from bot.slack.delivery.outbox import Outbox, Patience, card_mark, note_mark, persist
 from bot.slack.delivery.pacing import Rates, Urgency
 from bot.slack.delivery.streams import Streams
-from bot.slack.roles.directory import NOT_PAGED, Paged, Paging
+from bot.slack.roles.directory import NOT_PAGED, Paged, Paging, SlackRoleDirectory
 from bot.slack.text.blocks import Part, markdown
 from bot.slack.text.limits import MARKDOWN_CHARS, SECTION_CHARS
 from bot.slack.text.links import NO_LINKS, LinkPolicy
@@ -277,3 +280,26 @@ class SlackSurface(ChatSurface):
         self._answers.pop(turn, None)
         self._growing.pop(turn, None)
         self._live.pop(turn, None)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class AdminMessages:
+    """Sends to each admin; a failure for one does not affect the rest."""
+
+    outbox: Outbox
+    roles: SlackRoleDirectory
+    team: TeamId
+    admin_roles: Sequence[str]
+
+    async def tell(self, text: str) -> int:
+        reached = 0
+        part = Part(without_bold(text), (markdown(text),))
+        for user in await self.roles.members(self.admin_roles):
+            # chat.postMessage takes a person's id for the direct message with them.
+            place = Place(self.team, ChannelId(user), MessageTs(""))
+            try:
+                await self.outbox.post(place, part, note_mark("admins"))
+                reached += 1
+            except (SurfaceGone, SurfaceFailed) as error:
+                _log.warning("slack.admin.not_reached", error=str(error))
+        return reached

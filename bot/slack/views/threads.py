@@ -9,6 +9,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -100,27 +101,19 @@ class _Page(_Read):
         return found
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class SlackThreads:
     """`bot.ports.platform.ThreadReader`. `site` is the workspace's address from auth.test.
 
     `permit` waits for the allowance; `limited` gets each 429.
     """
 
-    def __init__(
-        self,
-        api: SlackCalls,
-        names: PersonNames,
-        bot_user: str,
-        site: str,
-        permit: Callable[[], Awaitable[None]],
-        limited: Callable[[RateLimited], None] = lambda _: None,
-    ) -> None:
-        self._api = api
-        self._names = names
-        self._bot_user = bot_user
-        self._site = site.rstrip("/")
-        self._permit = permit
-        self._limited = limited
+    api: SlackCalls
+    names: PersonNames
+    bot_user: str
+    site: str
+    permit: Callable[[], Awaitable[None]]
+    limited: Callable[[RateLimited], None] = lambda _: None
 
     async def read(self, place: Place, before: MessageTs, most: int) -> ThreadRead:
         found: list[_Message] = []
@@ -136,13 +129,13 @@ class SlackThreads:
         return ThreadRead([self._said(place, m, names) for m in told], missing)
 
     def link(self, place: Place, ts: MessageTs) -> str:
-        return permalink(self._site, place, ts)
+        return permalink(self.site, place, ts)
 
     async def name(self, place: Place, user: str) -> str:  # noqa: ARG002 - of one workspace
         return await self._name_of(user)
 
     async def _name_of(self, user: str) -> str:
-        found = await self._names.name(user)
+        found = await self.names.name(user)
         return SOMEBODY if found == user else found
 
     async def _pages(self, place: Place, before: str, most: int, found: list[_Message]) -> str:
@@ -172,8 +165,8 @@ class SlackThreads:
         self, method: str, place: Place, before: str, cursor: str
     ) -> Mapping[str, object]:
         async def call() -> Mapping[str, object]:
-            await self._permit()
-            return await self._api.call(
+            await self.permit()
+            return await self.api.call(
                 method,
                 channel=place.channel,
                 ts=place.thread_ts or None,
@@ -186,13 +179,13 @@ class SlackThreads:
         try:
             return await call()
         except RateLimited as error:
-            self._limited(error)
+            self.limited(error)
             if error.retry_after_s > _PATIENCE_S:
                 raise
         return await call()
 
     async def _names_of(self, messages: Sequence[_Message]) -> Mapping[str, str]:
-        users = [m.user for m in messages if m.user and m.user != self._bot_user]
+        users = [m.user for m in messages if m.user and m.user != self.bot_user]
         users += [user for m in messages for user in mentioned_users(m.source)]
         slots = asyncio.Semaphore(_AT_ONCE)
 
@@ -205,7 +198,7 @@ class SlackThreads:
 
     def _said(self, place: Place, message: _Message, names: Mapping[str, str]) -> Said:
         ts = MessageTs(message.ts)
-        is_own = message.user == self._bot_user
+        is_own = message.user == self.bot_user
         return Said(
             ts=ts,
             at=datetime.fromtimestamp(float(message.ts), UTC),
@@ -214,7 +207,7 @@ class SlackThreads:
             name="Kortex" if is_own else _name(message, names),
             text=_plain(message.text if is_own and message.text else message.source, names),
             link=self.link(place, ts),
-            to_bot=not is_own and self._bot_user in mentioned_users(message.source),
+            to_bot=not is_own and self.bot_user in mentioned_users(message.source),
         )
 
 

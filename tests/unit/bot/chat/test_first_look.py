@@ -11,7 +11,7 @@ import pytest
 from adapters.llm.messages import Role, StreamChunk
 from adapters.llm.port import Provider
 from adapters.llm.triage.provider import Triage
-from bot.chat import first_look
+from bot.chat import tool_calls
 from bot.chat.evidence_need import REPLACED
 from bot.domain.channel import ChannelRule
 from bot.domain.findings import findings_of
@@ -199,7 +199,7 @@ async def test_an_unreadable_source_is_reported_as_unread() -> None:
 async def test_a_hanging_backend_delays_the_model_only_by_the_looks_timeout(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(first_look, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(tool_calls, "PATIENCE_S", 0.01)
     hangs = FakeTool(contract(id="core__error_patterns", input=SweepInput), gate=asyncio.Event())
     _, bench = looking(GOOD, tools=[hangs, GetRecentDeploys()])
 
