@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+from pydantic import JsonValue
 
 from bot.app import rules
 from bot.app.stores import Stores, open_redactor, open_stores
@@ -42,6 +43,14 @@ from bot.store.dossiers import Dossiers
 from tools.redactor import Redactor
 
 LOOK_UP_TIMEOUT_S = 30.0
+_WHAT_TO_DO = {
+    "not_in_channel": "Invite Kortex there (/invite @kortex), and run the command again",
+    "channel_not_found": "Kortex cannot see the channel: invite it there, or post the file yourself",
+    "is_archived": "Unarchive the channel, or post the file elsewhere",
+    "invalid_auth": "Slack refuses slack.bot_token: see `kortex check`",
+    "token_revoked": "Slack refuses slack.bot_token: see `kortex check`",
+    "account_inactive": "Slack refuses slack.bot_token: see `kortex check`",
+}
 POST_TIMEOUT_S = 120.0  # a long report is several messages, and Slack wants a second between them
 MAX_LINKS = 200
 MOST_MESSAGES = 1_000  # of the thread: five pages of Slack's
@@ -168,9 +177,24 @@ async def _checkpoint(stores: Stores, settings: Settings, dossier: Dossier) -> C
     return made
 
 
+class _Refusals(SlackCalls):
+    """`SlackCalls` with the newest refusal, for a call that is retried until its time is up."""
+
+    def __init__(self, calls: SlackCalls) -> None:
+        self._calls = calls
+        self.newest = ""
+
+    async def call(self, method: str, **arguments: JsonValue) -> Mapping[str, JsonValue]:
+        try:
+            return await self._calls.call(method, **arguments)
+        except (SurfaceFailed, SurfaceGone) as error:
+            self.newest = str(error)
+            raise
+
+
 @dataclass(frozen=True, slots=True)
 class _Slack:
-    api: SlackCalls
+    api: _Refusals
     surface: SlackSurface
     threads: SlackThreads
 
@@ -185,9 +209,8 @@ async def _slack(
     token = settings.slack.bot_token.get_secret_value()
     async with AsyncExitStack() as stack:
         session = await stack.enter_async_context(slack_session())
-        api = RedactedCalls(
-            create_api(token, settings.slack.api_base_url, session), redactor.redact
-        )
+        calls = create_api(token, settings.slack.api_base_url, session)
+        api = _Refusals(RedactedCalls(calls, redactor.redact))
         scheduler = EditScheduler()
         await stack.enter_async_context(scheduler.running())
         bot_user, site = await _own_account(api)
@@ -273,11 +296,13 @@ async def _posted(stores: Stores, slack: _Slack, dossier: Dossier, text: str) ->
             key=key,
         )
     )
+    slack.api.newest = ""
     try:
         async with asyncio.timeout(POST_TIMEOUT_S):
             await slack.surface.say(dossier.session.place, text, key)
     except (SurfaceFailed, SurfaceGone, TimeoutError) as error:
-        why = str(error) or "Slack did not accept it in time"
-        complain(f"the report was written but not posted: {why}")
+        why = str(error) or f"Slack did not accept it in time. {slack.api.newest}".rstrip()
+        do = _WHAT_TO_DO.get(why.rpartition(": ")[2], "Run the command again with --post")
+        complain(f"the report was written but not posted: {why}. {do}")
         return False
     return True
