@@ -28,7 +28,7 @@ from bot.store.schema import migrate
 
 _Connection = psycopg.AsyncConnection[tuple[object, ...]]
 TEMPLATE = "kortex_template"
-# All that a test may change of a schema, and which migration it stands at.
+# Everything a test may change of a schema, and its current migration.
 _LOOKS = """
 SELECT md5(string_agg(line, ' ' ORDER BY line)) FROM (
   SELECT concat(oid::regclass, relkind, relacl) AS line FROM pg_class

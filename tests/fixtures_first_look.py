@@ -33,7 +33,7 @@ def asked(text: str = "why is checkout slow?", **changes: Any) -> CompleteReques
 def looked(
     answers: Mapping[str, object], request: CompleteRequest | None = None
 ) -> CompleteRequest:
-    """With the first look as its answers tell; an exception is a failed call."""
+    """With the first look of these answers; an exception is a failed call."""
     request = request or asked()
     calls = tuple(look_calls(request))
     messages = [*request.messages, Message(Role.ASSISTANT, tool_calls=calls)]
@@ -47,7 +47,7 @@ def looked(
 
 
 def results(request: CompleteRequest) -> dict[str, Any]:
-    """What is read of each tool, as far as it is JSON of ours."""
+    """The JSON that is read of each tool."""
     read = [m.tool_result for m in request.messages if m.tool_result is not None]
     return {one.name: orjson.loads(one.content) for one in read}
 
@@ -60,7 +60,7 @@ def look_tokens(request: CompleteRequest) -> int:
 
 
 def named(number: int) -> str:
-    """As nobody would call a product, each otherwise."""
+    """Names that no product has, all different."""
     return f"shop-{number:02}-" + ("\U0001f4a9x9Q" if number % 2 else "zqxj") * 60
 
 

@@ -43,7 +43,7 @@ def _renumbered(rows: Rows) -> Rows:
 
 
 def _chained(rows: Rows, start: int, keys: AuditKeys) -> Rows:
-    """From there on sealed anew, as anybody can without a key, or with one of his own."""
+    """Sealed again from there on, without a key or with the forger's own."""
     done = rows[:start]
     for row in rows[start:]:
         own = row._replace(

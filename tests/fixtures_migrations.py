@@ -13,7 +13,7 @@ from bot.store import schema
 
 @contextmanager
 def migrations_in(folder: Path) -> Iterator[None]:
-    """What this program knows meanwhile."""
+    """What this version of the program knows."""
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(schema, "scripts_folder", lambda: folder)

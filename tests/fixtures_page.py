@@ -68,7 +68,7 @@ class Visitor:
         await self.page.evaluate("(view) => { location.hash = view; }", view)
 
     async def faults(self) -> Sequence[str]:
-        """What axe finds that keeps people out, and what lies beyond the screen's side."""
+        """The violations that axe finds, and the elements beyond the edge of the screen."""
         found = await Axe().run(self.page)
         severe = [
             f"{each['id']}: {[node['html'] for node in each['nodes']]}"

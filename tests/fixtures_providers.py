@@ -105,6 +105,6 @@ def after_results(*results: tuple[ToolCall, str]) -> CompleteRequest:
 
 
 def as_reported(wire: str, done: DoneChunk) -> DoneChunk:
-    """An ending as a wire tells it: Nirmata's streams say nothing of usage."""
+    """An end as a wire reports it: Nirmata's streams have no usage."""
     silent = wire == "nirmata"
     return replace(done, usage=Usage(), usage_known=False) if silent else done

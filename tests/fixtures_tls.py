@@ -54,7 +54,7 @@ async def echo_authorization(request: web.Request) -> web.Response:
 async def serving_tls(
     file: Path, handler: Handler = echo_authorization, clients: Path | None = None
 ) -> AsyncIterator[str]:
-    """With `clients`, nobody is answered who does not go as that certificate."""
+    """With `clients`, no one is answered who does not go as that certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
     if clients:

@@ -48,7 +48,7 @@ LATER = replace(ASK, ts=MessageTs("1700000001.000100"), text=Redacted("and now?"
 
 @dataclass
 class Outage:
-    """A store of which some methods find no database."""
+    """A store; some of its methods find no database."""
 
     inner: Any
     broken: set[str] = field(default_factory=set)

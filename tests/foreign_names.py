@@ -54,7 +54,7 @@ class _Module:
     nodes: list[ast.AST]
     imported: dict[str, str]
     classes: dict[str, _Class] = field(default_factory=dict)
-    owner: dict[ast.AST, str] = field(default_factory=dict)  # the class that a node stands in
+    owner: dict[ast.AST, str] = field(default_factory=dict)  # the class around a node
 
 
 def reaches(planted: Mapping[str, str] | None = None) -> list[Reach]:
@@ -304,7 +304,7 @@ def _is_private(name: str) -> bool:
 
 @cache
 def _private_names(dotted: str) -> frozenset[str]:
-    """Of a library's class: those it has, and those that its methods set."""
+    """The attributes of a library's class, and the attributes that its methods set."""
     module, _, kind = dotted.rpartition(".")
     try:
         base = getattr(importlib.import_module(module), kind)

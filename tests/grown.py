@@ -125,7 +125,7 @@ def fill(connection: sa.Connection, times: int = 1, but: frozenset[str] = frozen
 
 
 def analyse(connection: sa.Connection) -> None:
-    """Statistics of it, which PostgreSQL takes by itself and SQLite has only if it is told to."""
+    """Statistics of it, which PostgreSQL makes by itself and SQLite only on request."""
     connection.exec_driver_sql("ANALYZE")
 
 

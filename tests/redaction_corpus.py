@@ -145,7 +145,7 @@ def read(path: Path) -> Sequence[Row]:
 
 
 def recall(rows: Iterable[Row], tier: str, redact: Callable[[str], str]) -> tuple[int, list[Row]]:
-    """How many of a tier there are, and those of which more than a tenth is left."""
+    """The number of secrets in a tier, and the ones with more than a tenth left."""
     chosen = [r for r in rows if r.kind == "positive" and r.tier == tier]
     return len(chosen), [r for r in chosen if _is_left(r, redact(r.text))]
 
@@ -158,7 +158,7 @@ def changed(rows: Iterable[Row], redact: Callable[[str], str]) -> list[Row]:
 def _is_left(row: Row, redacted: str) -> bool:
     """Whether a piece of the secret longer than a tenth of it is still to be read.
 
-    Judged without knowing what the redactor did: what stands before and after it is cut away as far
+    Judged without knowing what the redactor did: the text before and after it is cut away as far
     as it is unchanged.
     """
     secret, before, after = (

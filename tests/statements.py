@@ -15,7 +15,7 @@ class Statements:
     seen: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def of(self, driver: str) -> dict[str, Any]:
-        """Text and parameters of those that one driver ran."""
+        """Text and parameters of the statements of one driver."""
         return {text: given for (name, text), given in self.seen.items() if name == driver}
 
     def note(

@@ -23,7 +23,7 @@ _NOBODY = 65534
 
 
 def say(*words: object) -> None:
-    """One line, whole, whoever else writes."""
+    """One whole line, also beside other writers."""
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
@@ -73,7 +73,7 @@ def _work(signals: Signals) -> int:
 
 
 def _crowded() -> None:
-    """No further process for whoever we are; root has no such limit."""
+    """No further process for this user; root has no such limit."""
     if os.getuid() == 0:
         os.setuid(_NOBODY)
     resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))

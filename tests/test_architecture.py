@@ -61,7 +61,7 @@ def test_every_module_has_a_docstring() -> None:
 
 
 def test_a_file_is_below_the_size_limit() -> None:
-    # Whoever has no more lines at all need not be counted: that takes seconds.
+    # A module with fewer lines in total need not be counted: that takes seconds.
     long = (each for each in sources() if each.text.count("\n") > MAX_CODE_LINES)
 
     assert _names(each for each in long if code_lines(each.text) > MAX_CODE_LINES) == []

@@ -26,7 +26,7 @@ from tests.fixtures_logs_contract import LogsContract, contract_lines, contract_
 from tools.capabilities import LogLine, LogQuery, Logs
 
 NOW = floored_to_minute(datetime.now(UTC))
-RUN = f"run-{uuid.uuid4().hex}"  # holds the product, so that other lines there are nobody's
+RUN = f"run-{uuid.uuid4().hex}"  # holds the product, so that other lines there are no one's
 PRODUCTS = ("inventory", "payments")
 ARRIVAL_S = 20.0
 

@@ -50,7 +50,7 @@ async def accepted(
 ) -> AsyncIterator[Bench]:
     """A runner with those tools, accepted as an operator would: from what was announced.
 
-    `seem_to_write` are exactly those that are refused as announced.
+    `seem_to_write` are exactly the tools that are refused as announced.
     """
     async with opened(folder, server) as servers:
         (supervisor,) = servers.supervisors

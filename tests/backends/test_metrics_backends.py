@@ -56,7 +56,7 @@ def victoria_metrics_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
 
 
 class BackendContract(MetricsContract):
-    """Behaviour that the stand-in cannot prove."""
+    """Behaviour that the fake cannot prove."""
 
     NOW = NOW
 

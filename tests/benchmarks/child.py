@@ -67,6 +67,6 @@ async def serve(ready: Any, answer: Answer) -> None:
 
 def say(value: Any) -> None:
     """One line of JSON to the parent."""
-    sys.stdout.flush()  # what others have printed comes before it
+    sys.stdout.flush()  # output of other code comes before it
     sys.stdout.buffer.write(orjson.dumps(value) + b"\n")
     sys.stdout.buffer.flush()

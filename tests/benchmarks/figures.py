@@ -47,7 +47,7 @@ def peak_rss_mb() -> float:
 
 @asynccontextmanager
 async def loop_lag() -> AsyncIterator[list[float]]:
-    """Seconds by which the loop was late, probed a hundred times a second."""
+    """How late the loop was, in seconds, probed a hundred times a second."""
     lags: list[float] = []
 
     async def probe() -> None:

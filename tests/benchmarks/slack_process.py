@@ -56,7 +56,7 @@ class Seen:
             self.done[marker] = time.monotonic()
             if text != answer(int(marker.removeprefix("bench-"))):
                 self.wrong.append(text)
-            if marker in self.ended:  # the baseline's are asked by nobody
+            if marker in self.ended:  # the baseline's are asked by no one
                 self.ended[marker].set()
 
 

@@ -49,7 +49,7 @@ async def test_traced_turns_against_untraced_ones(
             traced = True
             await _cpu_ms(bot)  # imports, connections, caches
             for pair in range(2 * PAIRS):
-                traced = pair % 4 in (1, 2)  # A B B A: a drift is nobody's
+                traced = pair % 4 in (1, 2)  # A B B A: a drift is no one's
                 found[traced].append(await _cpu_ms(bot))
     show(
         "whole turns traced over not traced, one process with all servers (target 1.03)",

@@ -17,7 +17,7 @@ from tests.benchmarks.child import Child, child, say
 from tests.benchmarks.growth_run import started
 from tests.fixtures_database import new_database
 
-MEASURED: Final = 5  # at a time: a machine that others share is now faster, now slower
+MEASURED: Final = 5  # at a time: the speed of a shared machine varies
 FEW: Final = 30
 THREADS_OF_FEW: Final = 6
 # The engine is in a hurry for a minute, the log catches up, the audit log is read once.

@@ -44,7 +44,7 @@ class Collector:
 
 
 async def no_rest(_seconds: float) -> None:
-    """Of one that nobody waits for."""
+    """Of one that no one waits for."""
 
 
 def feed(database: Database, sink: Collector) -> EventFeed:

@@ -1,4 +1,4 @@
-"""The sources of AWS credentials, with real botocore against stand-ins for AWS's own services."""
+"""The sources of AWS credentials, with real botocore against fakes of AWS's own services."""
 
 import asyncio
 import json

@@ -32,7 +32,7 @@ from tools.redactor import Redacted
 
 ALICE = Person(API, UserId("@person/alice"))
 BOB = Person(TeamId("T1"), UserId("UBOB"))
-SECRET = "kx-7Hq2LxVd93KwTzPp"  # configured: masked wherever it stands
+SECRET = "kx-7Hq2LxVd93KwTzPp"  # configured: masked in every place
 REDACTOR = TextRedactor([SECRET], b"key")
 CALL = ToolProgress(CallStarted("c1", "core__get_logs", {"product": "checkout"}))
 

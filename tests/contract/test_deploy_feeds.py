@@ -158,7 +158,7 @@ async def test_the_statuses_of_a_changed_deployment_are_fetched(
     told = [await feeds["github"].since(DAY) for _ in range(2)]
 
     assert len(told[0]) == 1
-    assert told[0] == told[1]  # nobody says here that it was stored the first time
+    assert told[0] == told[1]  # no one says here that it was stored the first time
     assert [path.partition("?")[0].rpartition("/")[2] for path in systems.asked] == [
         "deployments", "statuses", "deployments",
     ]  # fmt: skip

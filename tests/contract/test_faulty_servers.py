@@ -248,7 +248,7 @@ STRAY = {
 
 
 NOTHING = b"HTTP/1.1 204 No Content\r\n"
-# A first answer with more bytes behind it than its head tells.
+# A first answer with more bytes than its Content-Length.
 LONGER = {
     "204 with a body": NOTHING + b"Content-Length: 5\r\n\r\nhello",
     "204 and another answer": NOTHING + b"\r\n" + sized(b"stray"),

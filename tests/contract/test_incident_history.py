@@ -221,7 +221,7 @@ async def test_the_newest_of_many_findings_are_found_with_their_titles(
 
 
 class _DeletedMeanwhile:
-    """A connection; once its first statement has run, others have deleted all incidents."""
+    """A connection; after its first statement another one deletes all incidents."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self.dialect = connection.dialect

@@ -33,7 +33,7 @@ __all__ = ["database", "database_url", "other", "stores"]
 KEYED = Sealing(AuditKeys("1", {"1": b"a" * 32}))
 REDACTOR = TextRedactor({"hunter2hunter2"}, b"k")
 REDACTOR.redact_value({"its lists are read": "when first needed"})
-# What somebody who owns the database can do.
+# What someone who owns the database can do.
 UNGUARD = {
     "sqlite": ("DROP TRIGGER audit_no_update", "DROP TRIGGER audit_no_delete"),
     "postgresql": ("ALTER TABLE audit DISABLE TRIGGER USER",),

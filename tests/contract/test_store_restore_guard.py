@@ -445,7 +445,7 @@ async def test_a_backup_is_a_copy_of_mode_600_that_overwrites_nothing(sqlite_url
     await decided(database, "in the log, not in the file yet")
     target = path.with_name("backup of today.db")
 
-    async with writing(database):  # somebody is about to write
+    async with writing(database):  # someone is about to write
         size = await asyncio.to_thread(write_backup, path, target)
 
     assert (size, target.stat().st_mode & 0o777) == (target.stat().st_size, 0o600)

@@ -194,7 +194,7 @@ async def test_without_retention_a_turn_leaves_no_content(database: Database) ->
         (
             RetentionPeriods(0, 0),
             7,
-        ),  # messages and results are kept for good; nobody reads the record
+        ),  # messages and results are kept for good; no one reads the record
         (RetentionPeriods(0, 0, nothing=True), 1),
     ],
 )

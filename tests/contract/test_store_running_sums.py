@@ -99,7 +99,7 @@ changes = st.lists(
 
 
 def _cost_and_counted(rows: sa.Result[*tuple[Any, ...]]) -> tuple[Counter[Any], Counter[Any]]:
-    """By day, workspace and channel; what is nothing is left out."""
+    """By day, workspace and channel, without zeros."""
     cost, counted = Counter[Any](), Counter[Any]()
     for at, tenant, channel, of_round, of_limit in rows:
         key = (at.date(), tenant, channel)
@@ -119,7 +119,7 @@ def _by_days(connection: sa.Connection) -> tuple[Counter[Any], Counter[Any]]:
 
 
 def _tokens_of(connection: sa.Connection, asked: sa.Select[*tuple[Any, ...]]) -> Mapping[str, int]:
-    """By thread; what is nothing is left out."""
+    """By thread, without zeros."""
     return {name: int(tokens) for name, tokens in connection.execute(asked) if tokens}
 
 

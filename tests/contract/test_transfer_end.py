@@ -25,7 +25,7 @@ def chunked(*parts: bytes) -> bytes:
 
 @asynccontextmanager
 async def answering(headers: bytes, body: bytes) -> AsyncIterator[str]:
-    """A server that sends this, whatever it is asked, and hangs up."""
+    """A server that answers every request with this and hangs up."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked = await reader.readuntil(b"\r\n\r\n")

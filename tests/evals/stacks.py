@@ -28,7 +28,7 @@ class Told:
 
 
 def opentelemetry() -> Told:
-    """A currency service turns slow and fails; those that call it wait for it."""
+    """A currency service turns slow and fails; its callers wait for it."""
     stack = Stack("opentelemetry")
     slow = {"frontend": 4.0, "cart": 1.0, "currency": 12.0, "shipping": 1.0}
     for name, times in slow.items():

@@ -1,4 +1,4 @@
-"""Clients of the stand-ins for AWS: keys of the published examples, and no waiting."""
+"""Clients of the fakes of AWS: keys of the published examples, and no waiting."""
 
 import httpx
 

@@ -308,7 +308,7 @@ class FakeHistory:
 
 @dataclass
 class FakeProposals:
-    """Stores drafts, one per (turn, tool call), where somebody `decides`; `known` lists the actions that exist."""
+    """Stores drafts, one per (turn, tool call), where someone `decides`; `known` lists the actions that exist."""
 
     known: frozenset[str] = frozenset({"rollback-deploy", "restart"})
     awaits: Sequence[str] = ("responder",)

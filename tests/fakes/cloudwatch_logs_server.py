@@ -1,4 +1,4 @@
-"""A stand-in for CloudWatch Logs: its Insights queries, and its log groups."""
+"""A fake of CloudWatch Logs: its Insights queries, and its log groups."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A stand-in for CloudWatch's metrics: the list in pages, and statistics by period."""
+"""A fake of CloudWatch's metrics: the list in pages, and statistics by period."""
 
 import json
 from collections import defaultdict

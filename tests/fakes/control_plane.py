@@ -12,7 +12,7 @@ LOST = ControlAnswer(AnswerKind.LOST, "did not answer in time")
 class FakeControlPlane:
     """`answer` is what a POST gets; it takes effect unless the answer is a refusal.
 
-    A GET tells what took effect, after the answers in `before_settled`.
+    A GET returns what took effect, after the answers in `before_settled`.
     """
 
     answer: ControlAnswer = DONE

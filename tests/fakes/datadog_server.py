@@ -1,4 +1,4 @@
-"""A stand-in for Datadog's v1 metrics API: the active list, and timeseries by tags and rollup."""
+"""A fake of Datadog's v1 metrics API: the active list, and timeseries by tags and rollup."""
 
 import re
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""A stand-in for Elasticsearch's and OpenSearch's search API over flat documents.
+"""A fake of Elasticsearch's and OpenSearch's search API over flat documents.
 
 Fields are keywords but `message`, which is analysed: its words count, in lower case, not its text.
 """

@@ -1,4 +1,4 @@
-"""A stand-in for Jaeger 2.20's two query APIs, or for VictoriaTraces, which copies the first."""
+"""A fake of Jaeger 2.20's two query APIs, or for VictoriaTraces, which copies the first."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -123,7 +123,7 @@ class JaegerServer:
         if trace is None:
             code, message = (404, "No traces found") if _ID.fullmatch(text) else (400, "bad id")
             body = {"error": {"httpCode": code, "message": message}}
-            # Sent as text, whatever it looks like.
+            # Always sent as text.
             return web.Response(
                 status=code, text=web.json_response(body).text, content_type="text/plain"
             )

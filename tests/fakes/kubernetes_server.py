@@ -1,4 +1,4 @@
-"""A stand-in for kube-apiserver 1.36: tables, Status errors, logs, events, access reviews."""
+"""A fake of kube-apiserver 1.36: tables, Status errors, logs, events, access reviews."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

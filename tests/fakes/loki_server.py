@@ -1,4 +1,4 @@
-"""A stand-in for Loki 3.7: its times, limits, order, ties, text errors and label categories."""
+"""A fake of Loki 3.7: its times, limits, order, ties, text errors and label categories."""
 
 import json
 import random

@@ -1,6 +1,6 @@
 """A model server on loopback that speaks the true wires of every provider.
 
-Give it a script of rounds; each chat request takes the next one, whatever wire it came over:
+Give it a script of rounds; each chat request takes the next one, over any wire:
 
     async with ModelServer([Round(calls=(Call("core__get_logs", {"product": "checkout"}),)),
                             Round(text=("The new ", "version leaks."))]) as server:

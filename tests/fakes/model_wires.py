@@ -158,7 +158,7 @@ def ollama(chosen: Round, model: str, calls: list[tuple[str, str, str]]) -> list
 
     lines = [line({"content": piece}) for piece in chosen.text]
     for call_id, name, arguments in calls:
-        # Ollama sends an object as it stands; what could be none, an older server sends as text.
+        # Ollama sends an object unchanged; an older server sends what may be no object as text.
         is_object = arguments.startswith("{") and arguments.endswith("}")
         written = on_the_wire(arguments if is_object else json.dumps(arguments))
         function = {"name": name, "arguments": _HERE}

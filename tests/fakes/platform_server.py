@@ -1,4 +1,4 @@
-"""A stand-in for a developer platform's API. Answers under `/api`, for known tokens."""
+"""A fake of a developer platform's API. Answers under `/api`, for known tokens."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""A stand-in for Prometheus's query API over fixed samples: envelopes, limits, 5 min look-back."""
+"""A fake of Prometheus's query API over fixed samples: envelopes, limits, 5 min look-back."""
 
 import json
 import re

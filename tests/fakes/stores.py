@@ -431,7 +431,7 @@ class MemoryProposals:
         return max(found, key=lambda one: one[0])[1] if found else None
 
     def _number(self, key: str) -> float:
-        """Where a row stands in the audit log; one that is not there comes last."""
+        """The position of a row in the audit log; a missing row comes last."""
         found = [number for number, event in enumerate(self._memory.audit_log) if event.key == key]
         return found[0] if found else math.inf
 

@@ -1,4 +1,4 @@
-"""A stand-in for Tempo: 2.10 with both APIs, or an older one with the first only."""
+"""A fake of Tempo: 2.10 with both APIs, or an older one with the first only."""
 
 import json
 import re

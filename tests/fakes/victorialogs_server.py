@@ -1,4 +1,4 @@
-"""A stand-in for VictoriaLogs: its LogsQL queries, JSON lines in no order, text errors."""
+"""A fake of VictoriaLogs: its LogsQL queries, JSON lines in no order, text errors."""
 
 import json
 import random

@@ -27,7 +27,7 @@ STORAGE = (
     "vfs",
 )
 BUILDAH = ("buildah", *STORAGE)
-# Without systemd, and on whatever version of control groups there is.
+# Without systemd, and on any version of control groups.
 ENGINE = ("podman", *STORAGE, "--cgroup-manager", "cgroupfs", "--runtime", "runc")
 BASE, IMAGE = "localhost/kortex-base", "localhost/kortex"
 # What the base may bring beyond Debian's own: the CAs of this machine, for those behind a proxy.

@@ -215,7 +215,7 @@ GUARD_MUTANTS = (
         "            return PASSED\n",
         (f"{_TARGET}test_an_unreadable_target_is_neither_proposed_nor_run",),
     ),
-    # By which rules.
+    # The rules.
     Mutant(
         "guard: an edited file is in force before its row is written",
         "bot/upkeep/reload.py",

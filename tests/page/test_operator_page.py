@@ -74,7 +74,7 @@ ITEMS = "\n".join(f"- service-{n} runs {n} pods" for n in range(60))
 WIDE = "\n".join(
     ["| Pod | Status | Node |", "|---|---|---|", *(f"| checkout-{n} | Running | node-{n} |" for n in range(30))]
 )  # fmt: skip
-# Each is a megabyte, of which a part is read as Markdown: one line, lines that are just not too long, spaces.
+# Each is a megabyte, and a part is read as Markdown: one line, lines that are just not too long, spaces.
 LONG = (
     "**a " * 260_000,
     ("**a " * 999 + "\n") * 260,
@@ -125,7 +125,7 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 async def _proposed(stage: Stage, http: aiohttp.ClientSession, version: str) -> None:
-    """A card of somebody else's, over HTTP."""
+    """A card of someone else's, over HTTP."""
     api = await caller(stage, http, "noor", "responder")
     await api.ask(await api.open(), f"propose {version}")
 

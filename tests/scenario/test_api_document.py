@@ -40,7 +40,7 @@ SETTINGS = {
     "http": {"port": 0, "api_token": INGEST_TOKEN, "callers": {"requests_per_minute": 99_999}}
 }
 OPERATIONS = 19
-EXAMPLES = 4  # of an operation and of each kind: those that fit, and those that do not
+EXAMPLES = 4  # of an operation and of each kind: valid ones, and invalid ones
 DEEP = "[" * 1_500 + "]" * 1_500
 HOSTILE: Mapping[str, bytes] = {
     "no JSON": b"{",

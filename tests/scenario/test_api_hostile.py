@@ -200,7 +200,7 @@ async def test_a_token_revoked_during_a_turn_gets_no_answer(
 
 
 async def _until_running(admin: Api, owner: str) -> str:
-    """The id of that caller's newest conversation, once something is told in it."""
+    """The id of that caller's newest conversation, once it has a message."""
     async with asyncio.timeout(10):
         while True:
             rows = (await admin.call("GET", CHAT))[1]["sessions"]

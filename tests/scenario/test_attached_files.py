@@ -28,7 +28,7 @@ def reads_back(request: Recorded) -> Round:
 
 
 def obeys(request: Recorded) -> Round:
-    """A model that does what the file tells it to."""
+    """A model that obeys the file."""
     if "confirm the restart" not in "".join(results(request)):
         return reads_back(request)
     wanted = {

@@ -57,7 +57,7 @@ def unmarked(value: object) -> object:
 def parts_of(request: Recorded) -> tuple[str, list[str]]:
     body = json.loads(request.raw)
     messages = body.pop("input" if "input" in body else "messages")
-    body.pop("tool_choice", None)  # OpenAI's, of which its cache takes no notice
+    body.pop("tool_choice", None)  # OpenAI's, which its cache ignores
     return json.dumps(unmarked(body)), [json.dumps(unmarked(each)) for each in messages]
 
 

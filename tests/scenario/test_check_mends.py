@@ -33,7 +33,7 @@ ROWS = {
     "oidc": "oidc",
     "otel": "otel",
 }
-# Of these only a connection is made: whatever answers will do.
+# These are only connected to: any server will do.
 CONNECTED = {"audit checkpoints": "audit places", "actions": "actions", "adapter own": "adapters"}
 CONFIGURED = """
 [slack]
@@ -134,7 +134,7 @@ async def closed() -> AsyncIterator[str]:
     [
         (401, Fault.CREDENTIAL, set()),
         (403, Fault.RIGHT, set()),
-        (404, Fault.ABSENT, {"traces", "control plane"}),  # asked for what nobody has
+        (404, Fault.ABSENT, {"traces", "control plane"}),  # asked for what no one has
         (429, Fault.LIMIT, set()),
         (503, Fault.BROKEN, set()),
     ],

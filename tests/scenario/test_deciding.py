@@ -102,7 +102,7 @@ async def test_a_stale_card_is_corrected_once_its_channel_is_back(
 ) -> None:
     asked, card = await proposed(stage, "any-time")
     away(stage)
-    # Expired meanwhile, and tried in vain for so long that the next try is ten minutes away.
+    # Expired in between, after so many failed tries that the next one is ten minutes away.
     await stage.change(
         "UPDATE proposals SET state = 'expired', card_wanted = card_wanted + 1, card_tries = 70,"
         " card_due_at = datetime('now', '+10 minutes') WHERE card_ts = ?",
@@ -214,7 +214,7 @@ async def test_an_edited_proposal_supersedes_the_old_one(stage: Stage) -> None:
         "superseded",
     )
     async with asyncio.timeout(WAIT_S):
-        while not stage.query("SELECT 1 FROM proposals WHERE card_ts = ?", new.ts):  # noqa: ASYNC110 - rows wake nobody
+        while not stage.query("SELECT 1 FROM proposals WHERE card_ts = ?", new.ts):  # noqa: ASYNC110 - rows wake no one
             await asyncio.sleep(0.01)  # the card is posted first, then remembered
     assert state_of(stage, new) == "pending"
     told = await stage.told(RESPONDER, stage.press(RESPONDER, new, CONFIRM))

@@ -22,7 +22,7 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 @dataclass(frozen=True)
 class Point:
-    """Where the process dies. `reach` confirms and returns once the process stands there."""
+    """Where the process dies. `reach` confirms and returns once the process is there."""
 
     name: str
     reach: Callable[[World, Asked], Awaitable[None]]
@@ -91,7 +91,7 @@ async def test_an_answer_that_could_not_be_recorded_is_read_from_the_control_pla
     first = await world.start()
     asked = await world.propose("restart it")
     await _answer_on_its_way(world, asked)
-    async with writing(world.database):  # nobody else can write now
+    async with writing(world.database):  # no one else can write now
         world.open()
         await world.until(lambda: _passed(world, f"{POST} answered"))
         await world.kill(first)

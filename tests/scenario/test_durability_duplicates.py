@@ -64,7 +64,7 @@ async def test_turns_of_a_thread_over_two_replicas_run_one_after_the_other(world
     await hold.wait()
     then = await ask_via(world, second, FOLLOW_UP, asked.thread)
     await world.until(lambda: _is_waiting(world, then))
-    # Whoever would not wait is through by the time a whole turn of another thread is.
+    # A turn that does not wait ends before a whole turn of another thread.
     elsewhere = await ask_via(world, second, ELSEWHERE)
     await world.shows(elsewhere, "So is search.")
     await world.shows(then, "Queued: I answer the question before yours")

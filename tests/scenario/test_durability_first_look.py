@@ -10,7 +10,7 @@ from tests.scenario.durability.world import World, world_on
 
 ASK = "why is checkout slow"
 FINAL = "The new version leaks connections"
-AFTER_LOOK = 2  # the round: the look stands in the conversation as if the model had asked for it
+AFTER_LOOK = 2  # the round: the conversation has the look as if the model had asked for it
 QUERY = "loki GET query_range before"
 LOOK = ["look", "tool:1:core__error_patterns and 1 more"]
 

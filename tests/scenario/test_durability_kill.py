@@ -25,7 +25,7 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 @dataclass(frozen=True)
 class Point:
-    """Where the process dies. `reach` asks and returns once a process stands there.
+    """Where the process dies. `reach` asks and returns once a process is there.
 
     `round_again` and `queries_again`: what was under way, and so is done a second time.
     """

@@ -43,7 +43,7 @@ async def _terminate(world: World, replica: Replica) -> None:
 
 
 def _quietly(world: World) -> None:
-    """Nothing of an end that is in order is told as if something had broken."""
+    """An orderly shutdown is not reported as a failure."""
     log = world.config.with_suffix(".log").read_text()
     for words in ("Traceback", "cannot schedule new futures", "tool.internal_error", "[error"):
         assert words not in log, log

@@ -24,7 +24,7 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 
 def at(point: str, *, lost: bool = False, wanted: bytes = b"") -> Reach:
-    """Ask, and return once that call stands there; `lost`: it never gets there."""
+    """Ask, and return once that call is held there; `lost`: it never gets there."""
 
     async def reach(world: World) -> Asked:
         hold = world.gates.hold(f"slack POST {point}", lambda sent: wanted in sent)
@@ -37,7 +37,7 @@ def at(point: str, *, lost: bool = False, wanted: bytes = b"") -> Reach:
 
 
 def appending(point: str, *, lost: bool = False) -> Reach:
-    """The same for an append of the last round, in which the model then stands still."""
+    """The same for an append of the last round, in which the model then pauses."""
     reach = at(point, lost=lost, wanted=b"Looking at web")
 
     async def last(world: World) -> Asked:

@@ -25,7 +25,7 @@ from tests.scenario.durability.postgres import no_inserts, queued
 from tests.scenario.durability.replica import TIMES, Replica
 from tests.scenario.durability.world import Asked, World, world_on
 
-QUICK = replace(TIMES, lease_s=0.5)  # stands still after three of them
+QUICK = replace(TIMES, lease_s=0.5)  # pauses after three of them
 CONFIRM = "proposal:confirm"
 POST = "control POST restart"
 ALIVE = "are you there"

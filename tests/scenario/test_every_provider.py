@@ -1,4 +1,4 @@
-"""One investigation over the true wire of every provider: whoever answers, people see the same.
+"""One investigation over the true wire of every provider: people see the same from each.
 
 One bot without Slack and one model server serve these tests; only OpenAI's second wire needs a bot
 of its own.
@@ -218,7 +218,9 @@ async def test_a_turn_killed_within_a_round_continues_and_is_reported_the_same(
         first.cancel()
     seen = await investigation.run(journal.resumed(), process=1)
 
-    told = [each for each in seen.plot if each[0] != "started"]  # what is done is told as done
+    told = [
+        each for each in seen.plot if each[0] != "started"
+    ]  # a finished call is reported as finished
     assert told == [each for each in PLOT if each[0] != "started"]
     assert (seen.final.text, seen.final.end.value) == (ANSWER, "answered")
     assert len(bots.server.requests) == len(ROUNDS) + 1

@@ -1,4 +1,4 @@
-"""Whatever a model writes, over whatever wire, its turn ends in words and its thread goes on.
+"""A model may write anything, over any wire: its turn ends in words and its thread goes on.
 
 Content is what arrives within a sound answer: arguments, text, names, ids, counts. It is put into
 a whole turn, and then into the history of later turns of the same thread: at the same provider, and
@@ -32,7 +32,7 @@ def batched(calls: Sequence[Call], size: int) -> Iterator[Sequence[Call]]:
 
 
 def of(value: str) -> str:
-    """Arguments of which one is this JSON."""
+    """Arguments; one of them is this JSON."""
     return f'{{"product": "checkout", "time_range": "last 1m", "query": {value}}}'
 
 
@@ -107,7 +107,7 @@ def fits_every_server(request: Recorded) -> None:
     """What readers of JSON and vendors' validators refuse is in none of what is sent."""
     text = request.raw.decode()
     body = json.loads(text, parse_constant=pytest.fail)
-    assert depth_of(body) < 64  # .NET's reader; others allow more
+    assert depth_of(body) < 64  # .NET's reader; other readers allow more
     assert re.search(r"(?i)\\ud[89ab]", text) is None
     assert all(abs(number) < 2**63 for number in numbers_in(body))
     names = re.findall(r'"(?:name|tool_name)": ?"((?:[^"\\]|\\.)*)"', text)
@@ -137,7 +137,7 @@ async def goes_on(thread: Thread) -> None:
 
 
 async def odd_arguments(thread: Thread) -> None:
-    """One turn of many rounds: each call goes back to the model, whatever its arguments are."""
+    """One turn of many rounds: each call goes back to the model with any arguments."""
     calls = [Call("core__get_logs", arguments) for arguments in ARGUMENTS.values()]
     rounds = [Round(text=("Looking. ",), calls=tuple(two), **BIG) for two in batched(calls, 2)]
 

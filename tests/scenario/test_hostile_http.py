@@ -175,7 +175,7 @@ VALUES: st.SearchStrategy[Any] = st.sampled_from(
 
 @st.composite
 def spoilt(draw: st.DrawFn) -> Payload:
-    """A payload of Slack's in which some values became others, or went away."""
+    """A payload of Slack with some values changed or removed."""
     payload = draw(
         st.sampled_from(
             [mention(), pressed("turn:stop", "x"), submitted("x", "y"), command("help")]

@@ -28,7 +28,7 @@ _listeners: list[set[tuple[str, int]]] = []
 
 
 def _hear(event: str, args: tuple[Any, ...]) -> None:
-    # CPython raises this event for every socket, whatever library opened it.
+    # CPython raises this event for every socket of any library.
     if event == "socket.connect" and isinstance(args[1], tuple):
         for heard in _listeners:
             heard.add(args[1][:2])

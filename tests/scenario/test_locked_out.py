@@ -31,9 +31,9 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
 
 
 class Locked(SlackRequestGate):
-    """Slack's front request_gate; while `code` is set every method of the bot's token is answered by it.
+    """Slack's request gate; while `code` is set every method of the bot's token is answered by it.
 
-    `app_code` is the same of the app's own token, by which connections are opened.
+    `app_code` is the same of the app's own token, which opens connections.
     """
 
     def __init__(self) -> None:

@@ -51,7 +51,7 @@ def _starting_may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
 
 
 def by_vacuum(database: Path, target: Path) -> None:
-    """As `cp` would, of a file that nobody writes to."""
+    """As `cp` would, of a file that no one writes to."""
     with closing(sqlite3.connect(database)) as source:
         source.execute("VACUUM INTO ?", (str(target),))
 

@@ -48,7 +48,7 @@ ASK: dict[str, Any] = {
     "annotations": {"readOnlyHint": True, "destructiveHint": False},
 }
 ASK_TOOL = "mcp__wiki__propose_action_"
-_ORDERS = itertools.count()  # of equal orders a channel has one open, whoever asks again
+_ORDERS = itertools.count()  # of equal orders a channel has one open, for any asker
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 
 

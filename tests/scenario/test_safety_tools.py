@@ -1,4 +1,4 @@
-"""A model that calls whatever it likes: nothing but the listed tools runs, and nothing acts.
+"""A model may call anything: only the listed tools run, and nothing acts.
 
 One bot serves all tests of this module. The question names the case, the scripted model obeys it.
 """

@@ -1,4 +1,4 @@
-"""Answers about series of any name, unit and scale, of which at most one changes its shape."""
+"""Answers about series of any name, unit and scale; at most one changes its shape."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What triage says of incidents on stacks of every kind, nothing of which it was built on."""
+"""What triage says about incidents on stacks of every kind that it was not built on."""
 
 import json
 from pathlib import Path

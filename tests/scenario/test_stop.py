@@ -1,4 +1,4 @@
-"""People stop a turn: by button or by word, whatever it hangs in; what was found stays.
+"""People stop a turn: by button or by word, in any state; the results so far stay.
 
 One bot serves all tests of this module. A question's first word names what its model does.
 """

@@ -1,6 +1,6 @@
 """Live answers against a workspace that refuses what Slack refuses, over real HTTP.
 
-Time runs faster for both sides alike: at ten times, Slack's minute is six seconds here.
+Time runs faster for both sides: at ten times, Slack's minute is six seconds here.
 """
 
 import asyncio

@@ -42,7 +42,7 @@ PRODUCTS = tuple(f"shop-{number:02}" for number in range(50))
 MOST_REQUESTS = (
     37  # of all backends: 11 kinds of objects, last lines of crashes, errors and metrics of a day
 )
-MOST_PIECES = 800  # of CPU, the stand-ins too: the wall would measure who else is on the machine
+MOST_PIECES = 800  # of CPU, the fakes too: the wall would measure who else is on the machine
 METRICS = tuple(f"{name}_{n}" for name in ("http_server_errors", "app_latency_seconds", "app_queue_size") for n in range(5))  # fmt: skip
 _TERM = re.compile(r'"kortex_term", "(\d+)"')
 

@@ -37,7 +37,7 @@ from tools.records import ToolOutcome
 
 TENANTS = ("eu", "us")
 PRODUCTS = ("shop", "cart")
-# Whose data a channel is for; nobody's where it is not known.
+# Whose data a channel is for; no one's where it is not known.
 CHANNELS = {
     "eu-incidents": "eu",
     "us-incidents": "us",

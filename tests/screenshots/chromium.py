@@ -86,7 +86,7 @@ class Tab:
     async def until(self, script: str) -> Any:
         """The expression's value once it is true."""
         async with asyncio.timeout(WAIT_S):
-            while not (value := await self.run(script)):  # noqa: ASYNC110 - a page tells nobody
+            while not (value := await self.run(script)):  # noqa: ASYNC110 - a page tells no one
                 await asyncio.sleep(LOOK_AGAIN_S)
         return value
 

@@ -13,7 +13,7 @@ ASK = """(() => {
   document.getElementById('composer').requestSubmit();
   return true;
 })()"""
-# The answer is finished (it can be opened, not stopped) and its card stands under it.
+# The answer is finished (it can be opened, not stopped) and its card is below it.
 DONE = """['proposal:confirm', 'evidence:all'].every((start) =>
     document.querySelector(`#thread-messages [data-action^="${start}"]`)
   ) && !document.querySelector('#thread-messages [data-action="turn:stop"]')"""

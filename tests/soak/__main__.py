@@ -35,7 +35,7 @@ AT_ONCE = 10
 PACE_S = 0.12  # between two pieces of a round
 ORDER_EVERY = 10
 REPLY_CHANCE = 0.6
-# Slack's third is after five minutes; here nobody waits for that.
+# Slack's third is after five minutes; here no one waits for that.
 DELIVERY = DeliveryPolicy(retry_delays_s=(0.0, 2.0, 5.0, 10.0, 20.0))
 END_S = 150.0
 
@@ -212,7 +212,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=200, metavar="N")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     chosen = parser.parse_args()
-    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)  # it tells of cut connections
+    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)  # it reports cut connections
     sys.exit(asyncio.run(soak(chosen.questions, chosen.seed)))
 
 

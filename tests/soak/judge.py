@@ -14,7 +14,7 @@ from bot.store import tables
 from bot.store.audit_reading import StoredAuditReader, verify
 from tests.soak.record import Question, Record
 
-# Between a round's record and a request for it again lies at least a look at the database.
+# Between a round's record and a request for it again comes at least a look at the database.
 CLOCKS_S = 0.05
 
 

@@ -1,4 +1,4 @@
-"""`make setup` and its extras end with what comes next: said once, to whoever asked for it by name."""
+"""`make setup` and its extras end with what comes next: printed once, for the target that was called."""
 
 import os
 import re

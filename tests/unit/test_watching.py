@@ -22,7 +22,7 @@ ALERTS = [
 ]
 BOARDS = sorted((ROOT / "deploy/grafana").glob("*.json"))
 RUNBOOK = (ROOT / "docs/runbook.md").read_text(encoding="utf-8")
-# Added by whoever scrapes; `le` by the wire.
+# Added by the scraper; `le` by the format.
 SCRAPED = {"job", "instance", "le"}
 CALL = ToolInvocationRecord(
     "c", "t", {}, True, None, "", datetime.now(UTC), datetime.now(UTC), 0, truncated=False

@@ -82,6 +82,6 @@ async def say_via(world: World, replica: Replica, text: str, thread: str) -> Non
 
 
 def whispers(world: World, user: str) -> Sequence[str]:
-    """What that person alone was told."""
+    """The private messages of that person."""
     said = [message.text for message in world.workspace.whispers(user)]
     return [*said, *refused(world.workspace, user)]

@@ -234,7 +234,7 @@ class World:
         )
 
     async def settled(self) -> None:
-        """Until no workflow is unfinished, no ticket is left, every card tells its row's state.
+        """Until no workflow is unfinished, no ticket is left, every card shows its row's state.
 
         A card that a dead process was painting is painted once its claim has lapsed.
         Raises TimeoutError.
@@ -388,7 +388,7 @@ class World:
             if message["role"] == "user" and text:
                 break
             behind += message["role"] == "assistant"
-        asked = text.split("\n\nNow\n", 1)[0]  # what is told with it may name other questions
+        asked = text.split("\n\nNow\n", 1)[0]  # its other fields may name other questions
         return next(name for name in self.scripts if name in asked), behind
 
 

@@ -123,7 +123,7 @@ async def test_a_rota_is_confined_too(monkeypatch: pytest.MonkeyPatch) -> None:
      "127.0.0.0x1", "0251.0376.0251.0376", "169.254.43518", "0o177.0.0.1", "127.00.0.1", "00", "1.1", "0b1111111.1", "0177.1", "0x7f.0.0.0x1"],
 )  # fmt: skip
 async def test_an_address_in_another_notation_is_refused_by_every_client(host: str) -> None:
-    """By our own check, whatever the version of httpx lets pass."""
+    """By our own check, with any version of httpx."""
     with pytest.raises(Refused, match="not a usual way"):
         check_notation(plain_host(host))
     async with http_client() as client:

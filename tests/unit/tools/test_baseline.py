@@ -107,7 +107,7 @@ def test_coverage_is_the_share_of_expected_samples() -> None:
         (60, [1, 99, None, 99, 1], 1),  # a gap does not end it
         (10, [1.0] * 5 + [99.0] * 14, None),  # 140 s
         (10, [1.0] * 5 + [99.0] * 16, 5),
-        (300, [1, 99, 1], None),  # one sample stands for five minutes, and is one sample
+        (300, [1, 99, 1], None),  # one sample covers five minutes, and is one sample
         (300, [1, 99, 99], 1),
         (300, [99], 0),  # there is no other
         (60, [1, 99, -99, 99, 1], None),  # both ways is noise

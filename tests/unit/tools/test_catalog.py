@@ -1,4 +1,4 @@
-"""Declarations that cannot be accepted, who sees which tools, and the schema they are told."""
+"""Declarations that cannot be accepted, who sees which tools, and their schema."""
 
 from enum import StrEnum
 from itertools import product

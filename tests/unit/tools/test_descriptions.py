@@ -1,4 +1,4 @@
-"""What a model is told of a tool names no other one: its toolset may not have it."""
+"""A tool's description names no other tool: its toolset may not have it."""
 
 import re
 

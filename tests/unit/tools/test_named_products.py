@@ -596,7 +596,7 @@ def test_a_label_of_a_permitted_series_may_contain_another_channels_product() ->
 
 
 def look_alike(value: JsonValue) -> JsonValue:
-    """The same with every letter that has one replaced by a look-alike, in its keys and texts."""
+    """The same with look-alike letters, in its keys and texts."""
     match value:
         case dict():
             return {str(look_alike(key)): look_alike(each) for key, each in value.items()}

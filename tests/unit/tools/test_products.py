@@ -31,7 +31,7 @@ from tools.products import (
 CORE = {tool.contract.id: tool.contract for tool in core_tools(CursorSigner(bytes(32)))}
 INSIDE: dict[str, Any] = {"products": ("checkout", "web"), "reading": Reading.PRODUCTS}
 NAMED = [(c, name) for c in CORE.values() for name in c.products.arguments]
-# What a call needs besides, by argument.
+# What a call also needs, by argument.
 NEEDED: dict[str, JsonValue] = {
     "time_range": "last 30m", "metric": "up", "metric_name": "up", "query": "timeout",
     "operation": "restart", "action": "restart", "rationale": "because", "params": {},

@@ -1,4 +1,4 @@
-"""A slow call by the defaults, on a clock that is set: told after 30 s, cut at its limit."""
+"""A slow call by the defaults, on a set clock: reported after 30 s, cut at its limit."""
 
 import asyncio
 import json

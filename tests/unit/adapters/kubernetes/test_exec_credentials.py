@@ -1,4 +1,4 @@
-"""Credentials that a program gives: run as little as possible, told as little as possible."""
+"""Credentials that a program gives: run as rarely as possible, with as little data as possible."""
 
 import asyncio
 import json

@@ -56,7 +56,7 @@ async def open_api(
 
 
 def events(number: int) -> list[dict[str, Any]]:
-    """In the server's order, which is by name: the newest one stands in the middle."""
+    """In the server's order, which is by name: the newest one is in the middle."""
     return [
         {
             "involvedObject": {"kind": "Pod", "name": f"web-{each}"},

@@ -1,4 +1,4 @@
-"""What each Claude model takes, wherever it is served; the unknown gets the minimum."""
+"""What each Claude model takes, at every provider; an unknown one gets the minimum."""
 
 import json
 from dataclasses import replace

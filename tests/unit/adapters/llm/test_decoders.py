@@ -35,7 +35,7 @@ TRANSCRIPTS = sorted(
     path for path in GOLDEN.glob("*/*") if not path.name.endswith(".expected.json")
 )
 STREAMS = [path for path in TRANSCRIPTS if path.suffix not in {".json", ".eventstream"}]
-# Backends whose answers end with their bytes: a cut between two lines cannot be told from the end.
+# Backends whose answers end with their bytes: a cut between two lines looks like the end.
 # There the transfer's own end (the last HTTP chunk) is what counts.
 UNMARKED = {"scoped.jsonl", "shipped_text.jsonl", "shipped_calls.jsonl", "shipped_error.jsonl"}
 MARKED = [path for path in TRANSCRIPTS if path.name not in UNMARKED]

@@ -1,4 +1,4 @@
-"""The computed picture that a model starts from: short whatever is in it, and the same each time."""
+"""The computed picture that a model starts from: always short, and the same each time."""
 
 import re
 from collections.abc import Mapping

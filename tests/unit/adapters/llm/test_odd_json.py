@@ -1,4 +1,4 @@
-"""JSON that is none is read for what it means, and never costs more than it is worth."""
+"""Invalid JSON is read for what it means, at a bounded cost."""
 
 import json
 import math

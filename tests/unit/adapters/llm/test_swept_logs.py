@@ -11,7 +11,7 @@ PRODUCTS = ("checkout", "cart")
 
 
 def case(*looks: tuple[str, dict[str, object]]) -> Case:
-    """Each a tool and its arguments; each tells of one new kind of line, of the product E1, E2."""
+    """Each a tool and its arguments; each returns one new kind of line, of the product E1, E2."""
     messages = [Message(Role.USER, "why is checkout slow?")]
     for at, (tool, arguments) in enumerate(looks, 1):
         row = {"product": f"E{at}", "level": "error", "change": "new", "after": 9}

@@ -21,7 +21,7 @@ async def asked_after(
     incidents.look("bad-deploy")
     version, before = incidents.running()[product]
     incidents.rolled_back(product, before, version)
-    # Somebody asks now and then, so the incident does not begin anew.
+    # Someone asks now and then, so the incident does not begin again.
     clock.advance(minutes * 30)
     incidents.look("bad-deploy")
     clock.advance(minutes * 30)

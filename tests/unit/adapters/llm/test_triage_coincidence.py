@@ -1,4 +1,4 @@
-"""The products to check first without an established cause: those that changed with the symptom."""
+"""The products to check first without an established cause: the ones that changed with the symptom."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whatever stands for a key or an address: a provider says that it cannot be used, or it answers."""
+"""With any key and any address a provider says that it cannot be used, or it answers."""
 
 import asyncio
 

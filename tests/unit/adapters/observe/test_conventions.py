@@ -74,7 +74,7 @@ NAMES = [
     ("aws_sqs_approximate_number_of_messages_visible_maximum", "queue"),
     ("percentage_cpu_percent_average", "cpu"),
     ("http5xx_count_total", "errors"),
-    # nobody's convention: the words
+    # no one's convention: the words
     ("SuccessRate", "errors"),
     ("availability", "errors"),
     ("PodServerLatencyP99", "latency"),

@@ -1,4 +1,4 @@
-"""The order of lines and what they are told to be, against the plain way to say it."""
+"""The order of lines and their levels, against a simple reference."""
 
 import json
 from collections import Counter

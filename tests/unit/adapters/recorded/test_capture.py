@@ -39,7 +39,7 @@ GITHUB = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
 
 
 class OneAtATime:
-    """Metrics of a backend that takes no pattern, and of which one name cannot be read."""
+    """Metrics of a backend that takes no pattern; one name cannot be read."""
 
     def __init__(self, failing: str) -> None:
         self.failing = failing

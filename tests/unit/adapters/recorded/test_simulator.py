@@ -1,4 +1,4 @@
-"""The simulated shop is repeatable, cheap, and tells the truth about its incidents."""
+"""The simulated shop is repeatable, cheap, and is true to its incidents."""
 
 import statistics
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Several confirmations: each counts once, the last one wanted runs it, the card tells who and when."""
+"""Several confirmations: each counts once, the last one wanted runs it, the card shows who and when."""
 
 from dataclasses import replace
 

@@ -51,7 +51,7 @@ def test_an_unknown_name_of_a_family_does_not_use_its_default() -> None:
     chosen = picks_of(OBSERVE, rule(backends="eu"))
 
     assert str(chosen.traces) == "none (there is no [observe.traces.eu])"
-    assert str(chosen.metrics) == "default"  # nothing is configured of which it could be another's
+    assert str(chosen.metrics) == "default"  # no configured backend could be meant instead
     assert not chosen.are_known
 
 

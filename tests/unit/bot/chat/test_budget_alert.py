@@ -25,7 +25,7 @@ LIMITS = BudgetLimits(daily_usd_micros=2000, alert_at_pct=75)
 
 
 class Office:
-    """Two replicas over one database, and the admins they tell."""
+    """Two replicas over one database, and the admins they inform."""
 
     def __init__(self, *databases: Database, limits: BudgetLimits = LIMITS) -> None:
         self.memory = Memory(now=lambda: NOON)

@@ -106,7 +106,7 @@ async def test_an_unavailable_model_leaves_the_look_to_triage(
     [
         "It is the database, surely.",  # cites nothing
         "It is the database [E9].",  # cites what is not there
-        "Its p99 rose to 31.7 s at 02:14 [E1].",  # nothing of which E1 has
+        "Its p99 rose to 31.7 s at 02:14 [E1].",  # E1 has none of it
     ],
 )
 async def test_an_answer_without_its_evidence_is_replaced(words: str) -> None:

@@ -1,4 +1,4 @@
-"""What was made of a value is made once while it is the same, and of no other."""
+"""A derived value is computed once for the same object, and never reused for another."""
 
 from bot.chat.window import MOST, IdentityCache
 

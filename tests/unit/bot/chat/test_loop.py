@@ -332,7 +332,7 @@ def test_a_json_result_reads_back_as_itself(value: object) -> None:
 
 
 def visible_events(events: Sequence[TurnEvent]) -> list[object]:
-    """What people can tell apart. Calls of one round end in any order, so they go by number."""
+    """What people can see. Calls of one round end in any order, so they go by number."""
     ended = [
         (e.evidence or 0, e.event.outcome)
         for e in events

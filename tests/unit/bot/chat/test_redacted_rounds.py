@@ -67,7 +67,7 @@ async def test_a_secret_revealed_later_is_masked_in_earlier_messages(
         [QUESTION, CALL, TELLING],
     )
 
-    assert SECRET in first  # nothing tells yet that it is one
+    assert SECRET in first  # nothing shows yet that it is one
     assert SECRET not in second.replace(repr(QUESTION), "")
     assert SECRET not in third
 

@@ -1,4 +1,4 @@
-"""What is kept of rounds and calls reads back as it was, through JSON text."""
+"""Records of rounds and calls read back unchanged, through JSON text."""
 
 import json
 from datetime import UTC, datetime, timedelta

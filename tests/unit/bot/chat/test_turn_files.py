@@ -1,4 +1,4 @@
-"""A turn with an attached file: read once, before the look and the model, and told when it is not."""
+"""A turn with an attached file: read once, before the look and the model, and reported when it is not."""
 
 from collections.abc import Sequence
 from dataclasses import replace

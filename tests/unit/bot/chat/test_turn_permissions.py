@@ -91,7 +91,7 @@ async def test_a_name_that_comes_before_the_first_round_leaves_no_trace() -> Non
 
 
 class PressesStop(FakeNames):
-    """Somebody presses Stop while the name is waited for, and it never comes."""
+    """Someone presses Stop while the name is waited for, and it never comes."""
 
     pressed: Callable[[], None]
 
@@ -131,7 +131,7 @@ async def test_a_resumed_turn_knows_the_name_from_the_same_round(
 async def test_a_turn_of_the_previous_release_does_not_look_up_its_name(
     asked_in: str, tools: int
 ) -> None:
-    """Its record has no such step; what it was asked with is what it goes by."""
+    """Its record has no such step; the permissions of its start apply."""
     record = MemoryJournal()
     world = World(FakeNames(UNKNOWN))
 

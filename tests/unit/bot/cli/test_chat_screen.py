@@ -1,4 +1,4 @@
-"""What stands in the terminal while an answer grows, and after it."""
+"""The terminal while an answer grows, and after it."""
 
 from typing import Any
 

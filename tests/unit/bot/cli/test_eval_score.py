@@ -1,4 +1,4 @@
-"""The counting of `kortex eval`: what is right, what is a false all-clear, what is not counted."""
+"""The scores of `kortex eval`: right answers, false all-clears, and cases left out."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The engine itself, on both databases: what was accepted is carried on, in order, by who comes next."""
+"""The engine itself, on both databases: accepted work continues, in order, on another replica."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""The failover of work: whose, how much at once, and its end. The clock is set."""
+"""Failover: which turns are taken over, how many at once, and its end. The clock is set."""
 
 import asyncio
 import time
@@ -200,7 +200,7 @@ async def test_a_replica_behind_pgbouncer_drops_its_turns_after_one_lease(
     held = Lease(presence, 1.0).hold(nothing, let_go.set, nothing)
     holding = asyncio.create_task(held)
     await asyncio.sleep(0)
-    time.sleep(1.1)  # noqa: ASYNC251 - the process stands still
+    time.sleep(1.1)  # noqa: ASYNC251 - the process is frozen
     async with asyncio.timeout(10):
         await let_go.wait()
 

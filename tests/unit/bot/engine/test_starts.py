@@ -10,7 +10,7 @@ from bot.engine.workflows import Starts
 
 @dataclass
 class Asked:
-    """Starts that end when they are told to."""
+    """Starts that end on request."""
 
     starts: Starts = field(default_factory=Starts)
     begun: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Who asked for a stop is heard, whenever that was; and nothing is looked for while nobody did."""
+"""A stop is noticed at any time, and nothing is polled without one."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping

@@ -80,7 +80,7 @@ WAITING = 20
 
 
 async def line_of(database: Database, order: ThreadQueue, number: int) -> list[Ask]:
-    """So many messages of one thread, the first of which is in."""
+    """So many messages of one thread; the first one runs."""
     asks = [replace(ASK, ts=MessageTs(f"1700000000.{n:06}")) for n in range(number)]
     for each in asks:
         await run_by(database, "here", each)
@@ -109,7 +109,7 @@ async def test_a_leaving_turn_wakes_only_the_next_one(both: Database) -> None:
     tickets = Counted(both)
     order = ThreadQueue(tickets, "here")
     asks = await line_of(both, order, WAITING + 1)
-    async with asyncio.TaskGroup() as group:  # nobody watches: to be woken is enough
+    async with asyncio.TaskGroup() as group:  # no one watches: to be woken is enough
         entering = [group.create_task(order.enter(each)) for each in asks[1:]]
         await asyncio.wait_for(tickets.all_tried.wait(), 10)
         await order.leave(asks[0])

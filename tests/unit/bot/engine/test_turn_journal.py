@@ -1,4 +1,4 @@
-"""The journal of a turn, on a real database: what it replays, what it runs, and whom it refuses."""
+"""The journal of a turn, on a real database: what it replays, runs and refuses."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

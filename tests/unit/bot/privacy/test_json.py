@@ -1,4 +1,4 @@
-"""Redacted JSON is JSON, with the same values but for those that were masked."""
+"""Redacted JSON is JSON, with the same values, except for masked ones."""
 
 import json
 import re

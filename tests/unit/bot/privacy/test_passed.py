@@ -1,4 +1,4 @@
-"""A text that passed is not searched again, and nothing is shown for that which would not be otherwise."""
+"""A text that passed is not searched again, and this shows nothing that would else be masked."""
 
 from hypothesis import given
 from hypothesis import strategies as st

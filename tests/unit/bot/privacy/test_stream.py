@@ -1,4 +1,4 @@
-"""Streamed text obeys the same as whole text: what is shown early is how the whole begins."""
+"""Streamed text follows the rules of whole text: what is shown early is the beginning of the whole."""
 
 import pytest
 from hypothesis import given, settings

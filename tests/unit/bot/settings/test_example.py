@@ -42,7 +42,7 @@ def test_the_example_is_valid() -> None:
 
 
 def shown(*headers: str) -> Settings:
-    """What stands behind `# ` from each of these headers to the next empty line, as settings."""
+    """The commented lines from each of these headers to the next empty line, as settings."""
     text = EXAMPLE.read_text(encoding="utf-8")
     found = [
         re.search(rf"^# {re.escape(header)}(?:.*\n)(?:# .*\n)+", text, re.MULTILINE)

@@ -25,7 +25,7 @@ from bot.settings.section import LONGEST
 
 Path = tuple[str, ...]
 
-# What a table needs beside the field, and the names of entries of tables that hold others.
+# What a table needs beside the field, and the names of entries of nested tables.
 ENTRIES = {
     "adapters": "tickets", "llm.providers": "openai", "llm.models": "m", "llm.tools": "get_logs", "mcp.servers": "time",
     "observe.metrics.signals": "shop_queue", "policy.toolsets": "investigate", "roles": "sre",

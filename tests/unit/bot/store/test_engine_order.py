@@ -1,4 +1,4 @@
-"""What is asked of the workflow engine's tables is answered by their indexes, which have their order."""
+"""Queries of the workflow engine's tables use their indexes."""
 
 from contextlib import suppress
 

@@ -1,4 +1,4 @@
-"""Probes and metrics tell the truth, say no secret, and stay small."""
+"""Probes and metrics are true, hold no secret, and stay small."""
 
 import asyncio
 import resource

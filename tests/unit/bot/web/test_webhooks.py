@@ -1,4 +1,4 @@
-"""GitHub, GitLab, Argo CD, Flux and Alertmanager: who is believed, what is taken, and that repeating does no harm."""
+"""GitHub, GitLab, Argo CD, Flux and Alertmanager: authentication, accepted events, and repeated deliveries."""
 
 import hashlib
 import hmac

@@ -95,7 +95,7 @@ def test_chance_and_harmless_ends_are_not_reported(
 
 
 def test_lost_spans_do_not_end_a_request() -> None:
-    """It took as long as always, so it did what no span tells of."""
+    """It took as long as always, so it did work that no span shows."""
     whole = order(1).spans[0].duration_us
     lost = [
         Trace(one.trace_id, (ended(one.spans[0], whole), *one.spans[1:]))

@@ -146,7 +146,7 @@ def test_a_sudden_lasting_change_is_found_with_its_onset(hours: float, share: fl
     "value",
     [
         lambda ago: 40 * (1 + 0.8 * math.cos(ago / 24 * 2 * math.pi)),  # a rhythm
-        lambda ago: 90.0 if ago % 12 < 6 else 40.0,  # each of several steps alike
+        lambda ago: 90.0 if ago % 12 < 6 else 40.0,  # each of several equal steps
         lambda ago: 90.0 if 4 < ago < 8 else 40.0,  # over
         lambda ago: 40.0 + 2 * max(0.0, 20 - ago),  # slow growth
         lambda ago: 40.0 if ago > 3 else 44.0,  # small

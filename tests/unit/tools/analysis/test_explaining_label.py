@@ -1,4 +1,4 @@
-"""One pod of twelve, one zone, one dependency: the label that tells what moved from what did not."""
+"""One pod of twelve, one zone, one dependency: the label that separates what moved from what did not."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a series is by its values, whatever its name."""
+"""The kind of a series by its values alone."""
 
 import random
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Past incidents as a result: shape, range, and whose sessions are found."""
+"""Past incidents as a result: shape, range, and the sessions that are found."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -38,7 +38,7 @@ async def disappearances(
 
 
 def served(ago: int, since: int) -> float:
-    """A counter of ten a minute that stands still since so many minutes."""
+    """A counter of ten a minute that stopped so many minutes ago."""
     return 10.0 * (2 * DAY - max(ago, since))
 
 

@@ -1,4 +1,4 @@
-"""The closing statement: taken as it is, refused where it is none."""
+"""The closing statement: accepted unchanged, refused if invalid."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""core__sweep_cluster: what is wrong now, with the reason; what was not read; bounds."""
+"""core__sweep_cluster: failures with their reason; unread parts; bounds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

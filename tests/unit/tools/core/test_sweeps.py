@@ -1,4 +1,4 @@
-"""The sweeps: what moved, changed or is ill, for all products at once, and what was not looked at."""
+"""The sweeps: anomalies, changes and failures of all products at once, and the gaps."""
 
 import random
 from collections.abc import Mapping
@@ -79,7 +79,7 @@ async def test_an_unnamed_count_shows_how_many_requests_a_slow_product_gets() ->
 
     (slow,) = [one for one in found["shifts"] if one["role"] == "latency"]
     assert 40 <= slow["requests"] <= 60
-    assert found["traffic"] == {}  # what is only likely to be requests is not told as traffic
+    assert found["traffic"] == {}  # a series that only may be requests is not reported as traffic
 
 
 async def test_ongoing_and_past_trouble_are_distinguished() -> None:

@@ -11,7 +11,7 @@ from bot.slack.api.web_api import LockedOut, Refused, Unreachable
 
 
 class Scripted:
-    """`SlackCalls` that answers what it is told to."""
+    """`SlackCalls` with scripted answers."""
 
     def __init__(self) -> None:
         self.failure: SurfaceFailed | None = None

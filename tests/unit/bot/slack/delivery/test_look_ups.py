@@ -1,4 +1,4 @@
-"""Channels and people are looked up no more often than Slack allows, and nobody who need not wait does."""
+"""Look-ups of channels and people stay within Slack's limits and delay only what needs them."""
 
 from collections.abc import Mapping
 

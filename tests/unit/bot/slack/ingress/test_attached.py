@@ -1,4 +1,4 @@
-"""A file's name in a sentence of ours: words, whatever somebody called it."""
+"""A file's name in one of our sentences is shown as plain words."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The two buttons below an answer: counted at once, asked why, and safe against whatever is pressed."""
+"""The two buttons below an answer: counted at once, asked why, and safe against any payload."""
 
 from collections.abc import AsyncIterator
 

@@ -27,7 +27,7 @@ RULES = (
 
 @pytest.fixture
 def ingress() -> Ingress:
-    """U1 is an admin and a responder, U2 a responder, U9 nobody."""
+    """U1 is an admin and a responder, U2 a responder, U9 no one."""
     made = Ingress()
     identity = replace(IDENTITY, site=SITE)
     made.settings = replace(made.settings, identity=identity, admin_roles=("lead",), channels=RULES)

@@ -34,7 +34,7 @@ def running(channel: str, asker: str = "U2") -> RunningQuestion:
 
 @pytest.fixture
 def ingress() -> Ingress:
-    """Two private channels, of whom each has one member."""
+    """Two private channels with one member each."""
     made = Ingress()
     made.settings = replace(made.settings, identity=replace(IDENTITY, site=SITE))
     made.api.answers["conversations.info"] = {"channel": {"is_private": True}}

@@ -154,7 +154,7 @@ def test_the_quick_check_passes_only_lines_that_the_full_check_passes(
     pieces: list[tuple[str, str]],
 ) -> None:
     line = "".join(piece + between for piece, between in pieces)
-    # Nobody sees the sign at its end, but it is no ASCII: such a line is read as a whole.
+    # No one sees the sign at its end, but it is no ASCII: such a line is read as a whole.
     read = disclaimed(f"{line}\u200b")
 
     assert (LABEL in disclaimed(line)) is (LABEL in read)

@@ -1,4 +1,4 @@
-"""No word outside code can be read as a host or an address, whatever its top-level domain.
+"""No word outside code can be read as a host or an address, with any top-level domain.
 
 The oracle is not the product's: it reads what was sent as the most eager client might, after
 entities, look-alike signs, invisible ones and emphasis are gone.

@@ -27,7 +27,7 @@ def action_ids(part: Part) -> list[str]:
 
 
 def arguments(part: Part) -> str:
-    """What stands under the arguments' label, as a reader sees it."""
+    """The text under the arguments' label, as a reader sees it."""
     block: Any = part.blocks[2]
     shown = str(block["text"]["text"]).removeprefix("*Arguments*")
     return shown.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

@@ -1,4 +1,4 @@
-"""Words that people could not make sense of, and what stands there instead."""
+"""Messages in plain words."""
 
 import json
 from dataclasses import replace

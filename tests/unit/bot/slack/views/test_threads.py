@@ -1,4 +1,4 @@
-"""A thread read from Slack: in pages, within limits, and whatever could not be read is said."""
+"""A thread read from Slack: in pages, within limits, and unreadable parts are reported."""
 
 from typing import Any
 

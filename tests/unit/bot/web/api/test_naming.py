@@ -20,7 +20,7 @@ def at(channel: str, team: TeamId = TEAM) -> Place:
 
 @dataclass
 class World:
-    """Who is called what, whether anybody answers, and what was asked."""
+    """The names of people, whether the look-up answers, and the look-ups made."""
 
     called: dict[str, str] = field(default_factory=lambda: {"U1ANNA": "anna", "@noor": "noor"})
     fails: type[Exception] | None = None

@@ -1,4 +1,4 @@
-"""Who spent what is told by names, each beside the id that stays its key."""
+"""Spending is listed by name, beside the id that stays its key."""
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
