@@ -33,7 +33,7 @@ from bot.ports.failures import StorageUnavailable
 from bot.ports.platform import OnCallNow, OnCallOf
 from bot.ports.proposals import KillSwitch
 from bot.reports.provider_report import provider_report
-from bot.slack.api.calls import CountedCalls, RedactedCalls, SlackCalls, WatchedCalls
+from bot.slack.api.calls import RedactedCalls, SlackCalls, WatchedCalls
 from bot.slack.api.channels import ChannelReaders, Channels, SlackChannelNames
 from bot.slack.api.files import SlackFiles
 from bot.slack.api.users import PersonNames
@@ -121,8 +121,9 @@ async def open_workspace(
 ) -> SlackWorkspace:
     """Open the workspace without a call to Slack. It edits and posts until the stack closes."""
     tenant = base.live_config.tenant_of(identity.team)
-    access = WatchedCalls(create_api(token, base.settings.slack.api_base_url, session))
-    redacted = RedactedCalls(CountedCalls(access, base.metrics), base.redactor.redact_for_people)
+    client = create_api(token, base.settings.slack.api_base_url, session)
+    access = WatchedCalls(client, base.metrics)
+    redacted = RedactedCalls(access, base.redactor.redact_for_people)
     scheduler = await stack.enter_async_context(EditScheduler(rates).running())
     api = LookupCalls(redacted, scheduler)
     unhurried = LookupCalls(redacted, scheduler, rates.person_reserve)

@@ -1,4 +1,4 @@
-"""Slack's Web API as a port, and wrappers of it: metrics, redaction, lock-out detection.
+"""Slack's Web API as a port, and two wrappers of it: redaction, and metrics with lock-out detection.
 
 The client is `bot.slack.api.web_api`. Callers take `SlackCalls`. Redaction is the last check: a
 call that cannot be redacted is not sent.
@@ -46,24 +46,6 @@ class SlackCalls(Protocol):
         ...
 
 
-class CountedCalls:
-    """`SlackCalls` with metrics of rate limits and edits."""
-
-    def __init__(self, calls: SlackCalls, metrics: Metrics) -> None:
-        self._calls = calls
-        self._metrics = metrics
-
-    async def call(self, method: str, **args: JsonValue) -> Mapping[str, JsonValue]:
-        try:
-            answer = await self._calls.call(method, **args)
-        except RateLimited:
-            self._metrics.rate_limited()
-            raise
-        if method == "chat.update":
-            self._metrics.edited()
-        return answer
-
-
 class RedactedCalls:
     """`SlackCalls` with secrets masked. `redact` may raise RedactionFailed."""
 
@@ -103,10 +85,13 @@ class RedactedCalls:
 
 
 class WatchedCalls:
-    """`SlackCalls` that records whether Slack refuses the bot's token."""
+    """`SlackCalls` that counts edits and rate limits, and knows whether Slack takes the token."""
 
-    def __init__(self, calls: SlackCalls, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, calls: SlackCalls, metrics: Metrics, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._calls = calls
+        self._metrics = metrics
         self._clock = clock
         self._heard_at = clock()
         self._refusal = ""
@@ -124,6 +109,9 @@ class WatchedCalls:
     async def call(self, method: str, **arguments: JsonValue) -> Mapping[str, JsonValue]:
         try:
             answer = await self._calls.call(method, **arguments)
+        except RateLimited:
+            self._metrics.rate_limited()
+            raise
         except LockedOut as locked:
             if not self._refusal:
                 _log.error("slack.token.refused", code=locked.code)
@@ -135,6 +123,8 @@ class WatchedCalls:
         if self._refusal:
             _log.warning("slack.token.accepted", code=self._refusal)
         self._refusal, self._away, self._heard_at = "", "", self._clock()
+        if method == "chat.update":
+            self._metrics.edited()
         return answer
 
     async def probe(self, every_s: float) -> None:

@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from bot.ports.failures import SurfaceFailed
 from bot.slack.api.calls import WatchedCalls
 from bot.slack.api.web_api import LockedOut, Refused, Unreachable
+from bot.telemetry.metrics import Metrics
 
 
 class Scripted:
@@ -35,7 +36,7 @@ class Hands:
 
 async def test_a_refused_token_is_a_problem_until_a_call_succeeds() -> None:
     inner = Scripted()
-    access = WatchedCalls(inner, Hands())
+    access = WatchedCalls(inner, Metrics(), Hands())
     inner.failure = LockedOut("chat.update", "token_revoked")
     with pytest.raises(LockedOut):
         await access.call("chat.update")
@@ -50,7 +51,7 @@ async def test_a_refused_token_is_a_problem_until_a_call_succeeds() -> None:
 
 async def test_another_refusal_says_nothing_about_the_token() -> None:
     inner = Scripted()
-    access = WatchedCalls(inner, Hands())
+    access = WatchedCalls(inner, Metrics(), Hands())
     inner.failure = Refused("chat.update", "msg_too_long")
     with pytest.raises(Refused):
         await access.call("chat.update")
@@ -60,7 +61,7 @@ async def test_another_refusal_says_nothing_about_the_token() -> None:
 
 async def test_an_unused_token_is_probed_regularly() -> None:
     inner, clock = Scripted(), Hands()
-    access = WatchedCalls(inner, clock)
+    access = WatchedCalls(inner, Metrics(), clock)
     await access.probe(60)
     assert inner.methods == []
 
@@ -75,7 +76,7 @@ async def test_an_unused_token_is_probed_regularly() -> None:
 @pytest.mark.parametrize("code", ["invalid_auth", "token_revoked", "account_inactive"])
 async def test_slack_is_asked_once_a_minute_after_any_answer(code: str) -> None:
     inner, clock = Scripted(), Hands()
-    access = WatchedCalls(inner, clock)
+    access = WatchedCalls(inner, Metrics(), clock)
     for second in range(601):
         clock.now = float(second)
         inner.failure = LockedOut("auth.test", code) if second < 300 else None
@@ -86,7 +87,7 @@ async def test_slack_is_asked_once_a_minute_after_any_answer(code: str) -> None:
 
 async def test_an_unreachable_slack_is_a_note_and_not_a_problem() -> None:
     inner = Scripted()
-    access = WatchedCalls(inner, Hands())
+    access = WatchedCalls(inner, Metrics(), Hands())
     inner.failure = Unreachable("auth.test", "timed out")
     await access.probe(0)
 
@@ -100,7 +101,7 @@ async def test_an_unreachable_slack_is_a_note_and_not_a_problem() -> None:
 
 async def test_the_state_of_a_token_survives_a_slack_outage() -> None:
     inner = Scripted()
-    access = WatchedCalls(inner, Hands())
+    access = WatchedCalls(inner, Metrics(), Hands())
     for failure in (LockedOut("auth.test", "invalid_auth"), Unreachable("auth.test", "timed out")):
         inner.failure = failure
         await access.probe(0)

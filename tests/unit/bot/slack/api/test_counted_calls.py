@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 from pydantic import JsonValue
 
-from bot.slack.api.calls import CountedCalls
+from bot.slack.api.calls import WatchedCalls
 from bot.slack.api.web_api import RateLimited
 from bot.telemetry.metrics import Metrics
 
@@ -26,7 +26,7 @@ def _count(metrics: Metrics, name: str) -> float | None:
 
 async def test_an_edit_is_counted_and_other_calls_are_not() -> None:
     metrics = Metrics()
-    calls = CountedCalls(_Api(), metrics)
+    calls = WatchedCalls(_Api(), metrics)
 
     assert await calls.call("chat.update", ts="1") == {"ok": True, "method": "chat.update"}
     await calls.call("chat.postMessage")
@@ -36,7 +36,7 @@ async def test_an_edit_is_counted_and_other_calls_are_not() -> None:
 
 async def test_a_refused_edit_counts_as_a_429_and_not_as_an_edit() -> None:
     metrics = Metrics()
-    calls = CountedCalls(_Api(RateLimited("chat.update", 3.0)), metrics)
+    calls = WatchedCalls(_Api(RateLimited("chat.update", 3.0)), metrics)
 
     with pytest.raises(RateLimited):
         await calls.call("chat.update")
