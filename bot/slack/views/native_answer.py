@@ -67,11 +67,6 @@ class Card:
         return made | {"output": self.output} if self.output else made
 
 
-def opening_card(name: str) -> Card:
-    """The first card of every stream; its id names the answer's part."""
-    return Card(name, "Read the question", _COMPLETE)
-
-
 def task_cards(view: AnswerView) -> list[Card]:
     """Cards of the calls and notices; beyond forty the newest are left out."""
     made = [_card(f"call:{key}"[-200:], chip) for key, chip in view.chips.items()]
@@ -82,22 +77,11 @@ def task_cards(view: AnswerView) -> list[Card]:
     return made[:_CARDS]
 
 
-def closed_card(card: Card) -> Card:
-    return replace(card, status=_COMPLETE) if card.status == _IN_PROGRESS else card
-
-
 def plan_title(chips: Mapping[str, Chip], *, is_writing: bool) -> str:
     doing = activity(list(chips.values()))
     if doing:
         return plain(html.unescape(doing), _TITLE_CHARS)
     return ANSWERING if is_writing else THINKING
-
-
-def last_plan_title(chips: Mapping[str, Chip]) -> str:
-    count = len(chips)
-    if not count:
-        return "Answered from this thread only"
-    return f"Made {count} call{'' if count == 1 else 's'}"
 
 
 def screens_of(view: AnswerView) -> str:
@@ -157,7 +141,8 @@ class NativeAnswer:
         if not self.streams.may_begin(self.messages.place, self.reader):
             return False
         index = len(self.messages.posted)
-        card = opening_card(answer_mark(self.messages.turn, index).name)
+        # The first card of every stream: its id names the answer's part.
+        card = Card(answer_mark(self.messages.turn, index).name, "Read the question", _COMPLETE)
         ts = await self.streams.begin(
             self.messages.place, self.reader, MODE, [title_chunk(THINKING), card.chunk]
         )
@@ -202,7 +187,10 @@ class NativeAnswer:
                 return
             more = ""
         chunks = [text_chunk(more)] if more else []
-        chunks += [title_chunk(last_plan_title(view.chips)), *self._closing(growth, view)]
+        count = len(view.chips)
+        made = f"Made {count} call{'' if count == 1 else 's'}"
+        title = made if count else "Answered from this thread only"
+        chunks += [title_chunk(title), *self._closing(growth, view)]
         if await self._end(growth, chunks, below):
             self.messages.shown[growth.index] = part
 
@@ -259,8 +247,12 @@ class NativeAnswer:
 
     def _closing(self, growth: Growth, view: AnswerView | None = None) -> list[Block]:
         now = {card.id: card for card in task_cards(view)} if view else {}
-        last = {name: closed_card(card) for name, card in (growth.cards | now).items()}
-        return [card.chunk for name, card in last.items() if growth.cards.get(name) != card]
+        known = growth.cards
+        last = {
+            name: replace(card, status=_COMPLETE) if card.status == _IN_PROGRESS else card
+            for name, card in (known | now).items()
+        }
+        return [card.chunk for name, card in last.items() if known.get(name) != card]
 
 
 def _split(part: Part) -> tuple[str, tuple[Block, ...]]:

@@ -136,22 +136,22 @@ def render(view: AnswerView, links: LinkPolicy = NO_LINKS) -> tuple[Part, ...]:
         return _live(view, links)
     final = view.finished
     screen = _final_screen(view.text, final)
-    bodies = _bodies(screen.text, links)
-    closed = closing(view.turn_id, final, screen, show_cost=view.show_cost, cards=view.open_cards)
-    *earlier, last = bodies or [""]
-    shown = [markdown(last)] if last else []
+    *earlier, last = _bodies(screen.text, links) or [""]
     chart = chart_for(final)
     drawn = [block] if chart and (block := chart_block(chart)) else []
-    told = (without_bold(last) if earlier else notified(last)) if last else closed.headline
-    if last and closed.failure:
-        told = f"{closed.failure}\n{told}"
-    return (
-        *(full_part(body, index) for index, body in enumerate(earlier)),
-        Part(told, (*shown, *drawn, *closed.blocks)),
-    )
+    ending = [each for each in _ending(final, screen.text) if each]
+    below = (*drawn, *_below(view, final, screen, " ".join(ending)))
+    if not last:
+        return (Part(" ".join(ending) or "The model gave no text.", below),)
+    told = without_bold(last) if earlier else notified(last)
+    # Who stopped it is known to people in the thread.
+    if ending and final.end is not TurnEnd.STOPPED:
+        told = f"{ending[0]}\n{told}"
+    full = [_full_part(body, index) for index, body in enumerate(earlier)]
+    return (*full, Part(told, (markdown(last), *below)))
 
 
-def full_part(body: str, index: int) -> Part:
+def _full_part(body: str, index: int) -> Part:
     """A message that is full. The first one is what people are notified of."""
     return Part(without_bold(body) if index else notified(body), (markdown(body),))
 
@@ -218,52 +218,23 @@ _CHANGES_CHARS = 600
 _JUDGED = frozenset({TurnEnd.ANSWERED, TurnEnd.DEPTH_EXCEEDED})
 
 
-@dataclass(frozen=True, slots=True)
-class Closing:
-    """The blocks below the text; `headline` replaces a missing text.
-
-    `failure` is one sentence about an answer that broke off; empty if it is whole or was stopped.
-    """
-
-    headline: str
-    failure: str
-    blocks: tuple[Block, ...]
-
-
-def closing(
-    turn_id: TurnId,
-    final: TurnFinished,
-    screen: Screen,
-    *,
-    show_cost: bool = True,
-    cards: Sequence[str] = (),
-) -> Closing:
-    """The blocks below the answer's text.
-
-    `cards` are lines of safe mrkdwn with links to open proposals.
-    """
-    sentences = [each for each in _ending(final, screen.text) if each]
-    ending = " ".join(sentences)
+def _below(view: AnswerView, final: TurnFinished, screen: Screen, ending: str) -> list[Block]:
+    """The blocks below the answer's text."""
     blocks = [context(ending)] if ending else []
-    blocks += [context("\n".join(cards))] if cards else []
+    blocks += [context("\n".join(view.open_cards))] if view.open_cards else []
     remarks = [f"ℹ️ {remark(each, _REMARK_CHARS)}" for each in final.notices[:_REMARKS_SHOWN]]
     more = len(final.notices) - len(remarks)
     name, opens = evidence_button(
-        turn_id, len(final.evidence), len(final.notices), has_more=bool(screen.more)
+        view.turn_id, len(final.evidence), len(final.notices), has_more=bool(screen.more)
     )
     if more:
         remarks[-1] += f" · {more} more behind *{name}*"
     if screen.more:
         remarks.append(_left_out(screen, name))
-    blocks.append(context("\n".join([*remarks, _footer(final, show_cost=show_cost)])))
-    row = []
-    if final.evidence or more or screen.more:
-        row.append(opens)
-    row += feedback_buttons(turn_id) if final.end in _JUDGED else ()
-    blocks += [actions(row)] if row else []
-    is_known = final.end is TurnEnd.STOPPED  # to people in the thread, who stopped it
-    failure = sentences[0] if sentences and not is_known else ""
-    return Closing(ending or "The model gave no text.", failure, tuple(blocks))
+    blocks.append(context("\n".join([*remarks, _footer(final, show_cost=view.show_cost)])))
+    row = [opens] if final.evidence or more or screen.more else []
+    row += feedback_buttons(view.turn_id) if final.end in _JUDGED else ()
+    return [*blocks, actions(row)] if row else blocks
 
 
 def _left_out(screen: Screen, name: str) -> str:

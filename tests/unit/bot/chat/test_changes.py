@@ -9,13 +9,13 @@ import pytest
 from bot.chat.delivery import NOT_READ, ProposalsOf, changes_of
 from bot.chat.turn_result import lost
 from bot.domain.ids import SessionId, TurnId
-from bot.domain.phone_screen import Screen
 from bot.domain.proposal import ONE_ORDER, Proposal, ProposalState
 from bot.domain.turn_events import TurnEnd
 from bot.ports.failures import StorageUnavailable
-from bot.slack.views.render import closing
+from bot.slack.views.render import render
 from tests.fakes.scripted_provider import ScriptedProvider, text
 from tests.fixtures_turn import ASK, turn_bench
+from tests.golden.slack_views import view
 from tests.slack_ingress import proposal
 
 TOLD = {
@@ -119,7 +119,7 @@ async def test_many_proposals_without_effect_do_not_hide_the_one_that_ran(
 ) -> None:
     rows = stored(*[made(over)] * 40, made(ProposalState.SUCCEEDED))
     final = replace(lost(), changes=await changes_of(ASK, rows))
-    assert "confirmed and carried out" in closing(ASK.turn_id, final, Screen("")).headline
+    assert "confirmed and carried out" in str(render(view([final])))
 
 
 class Breaks(ScriptedProvider):

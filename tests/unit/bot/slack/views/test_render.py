@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.demo.workspace.block_rules import check_blocks
-from bot.domain.phone_screen import Screen
 from bot.domain.turn_events import (
     Evidence,
     RoundReplaced,
@@ -19,7 +18,7 @@ from bot.domain.turn_events import (
 )
 from bot.slack.text.blocks import Part
 from bot.slack.text.limits import MARKDOWN_CHARS, MAX_BLOCKS, MESSAGE_CHARS, UPDATE_TEXT_BYTES
-from bot.slack.views.render import CURSOR, STOP_ACTION, closing, render
+from bot.slack.views.render import CURSOR, STOP_ACTION, render
 from tests.golden.slack_views import LONG, TURN, as_json, finished, golden, outcome, started, view
 
 BLOCKS = Path(__file__).parents[4] / "golden" / "blocks"
@@ -182,6 +181,6 @@ def test_model_text_cannot_notify_anyone_in_any_place() -> None:
 def test_the_footer_shows_the_cost_unless_it_is_disabled(show_cost: bool, shown: bool) -> None:
     final = replace(finished(), provider="p", model="m", cost_usd_micros=12_300)
 
-    closed = closing(TURN, final, Screen("text"), show_cost=show_cost)
+    shown_parts = render(replace(view([final]), show_cost=show_cost))
 
-    assert ("$0.0123" in str(closed.blocks)) == shown
+    assert ("$0.0123" in str(shown_parts)) == shown
