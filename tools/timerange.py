@@ -40,9 +40,14 @@ _KEYS: Final = re.compile(
     r"[\"']?(?:to|end|end_time|until)[\"']? ?[:=] ?[\"']?(?P<end>[^\"'&;,{}]{1,80}?)[\"']? ?\}?",
     re.IGNORECASE,
 )
-_SEPARATOR: Final = re.compile(r"\.\.|/| (?:to|until|till|and) ", re.IGNORECASE)
+_SEPARATOR: Final = re.compile(r"\.\.\.?|/| (?:to|until|till|and) ", re.IGNORECASE)
 # Where no other one is: a dash may also be a minus.
 _LOOSE_SEPARATOR: Final = re.compile(r"(?<!now) - | through |, ?", re.IGNORECASE)
+# Models write hyphens that do not break, a minus of mathematics, an ellipsis and blanks without width.
+_PLAIN: Final = str.maketrans(
+    {"\u2010": "-", "\u2011": "-", "\u2212": "-", "\u2026": "..", "\u200b": None, "\ufeff": None}
+)
+_PRESENT: Final = re.compile(r" (?:the )?present\Z", re.IGNORECASE)
 _DASH: Final = re.compile(r" ?[\u2013\u2014] ?")
 _ARROW: Final = re.compile(r" ?(?:\u2192|->|=>) ?")
 _ZONED_CLOCK: Final = rf"{CLOCK}(?: ?(?:Z|UTC|GMT))?"
@@ -105,7 +110,8 @@ class TimeRange:
 
 def parse_time_range(text: str, now: datetime, longest: timedelta = MAX_RANGE) -> TimeRange:
     """Resolve `text` against `now`, an aware instant. Raises InvalidArguments, never echoing it."""
-    cleaned = _ARROW.sub(" to ", _DASH.sub(" - ", " ".join(text.split())))
+    plain = " ".join(text.translate(_PLAIN).split())
+    cleaned = _PRESENT.sub(" now", _ARROW.sub(" to ", _DASH.sub(" - ", plain)))
     if not cleaned or len(cleaned) > MAX_TEXT_CHARS or not cleaned.isascii():
         raise InvalidArguments(f"time_range: not understood; {FORMS}")
     try:

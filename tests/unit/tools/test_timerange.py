@@ -121,6 +121,16 @@ NOW = datetime(2026, 4, 7, 14, 35, tzinfo=UTC)
         ("start=2026-04-07T14:00:00Z, end=2026-04-07T14:30:00Z", "14:00:00Z 14:30:00Z"),
         ("[now-1h, now]", "13:35:00Z 14:35:00Z"),
         ('"last 30m"', "14:05:00Z 14:35:00Z"),
+        ("now\u20111h", "13:35:00Z 14:35:00Z"),
+        ("now\u22122h to now\u22121h", "12:35:00Z 13:35:00Z"),
+        ("\ufeffnow-1h\u200b", "13:35:00Z 14:35:00Z"),
+        ("now-1h\u2026now", "13:35:00Z 14:35:00Z"),
+        ("now-2h ... now-1h", "12:35:00Z 13:35:00Z"),
+        ("2026-04-07T14:00:00Z to present", "14:00:00Z 14:35:00Z"),
+        ("from 2h ago until the present", "12:35:00Z 14:35:00Z"),
+        ("2026-04-07T14:00Z/14:30Z", "14:00:00Z 14:30:00Z"),
+        ("[1775570400,1775572200]", "14:00:00Z 14:30:00Z"),
+        ("P0DT1H", "13:35:00Z 14:35:00Z"),
     ],
 )
 def test_each_form_is_one_absolute_range(text: str, expected: str) -> None:
@@ -254,6 +264,13 @@ def test_an_assumed_zone_is_reported(text: str) -> None:
         ("1mo", "no fixed length"),
         ("999999999w", "calendar"),
         ("0001-01-01T00:00:00+23:00/PT1H", "calendar"),
+        ("present", "not understood"),
+        ("now-1h|now", "needs a duration"),
+        ("T-1h", "not understood"),
+        ("2026-04-07T14:00:00Z/..", "not understood"),
+        ("1775570400-1775572200", "not understood"),
+        ("14:00Z \u00b1 30m", "not understood"),
+        ("\uff4e\uff4f\uff57-1h", "not understood"),
     ],
 )
 def test_each_refusal_gives_a_reason_without_the_text(text: str, reason: str) -> None:
