@@ -13,8 +13,10 @@ from mcp_types import INTERNAL_ERROR
 
 from adapters.errors import BadAnswer, Refused
 from adapters.http.errors import mapped_errors
+from tools.outside_json import in_whole_characters
 
 MAX_BODY_BYTES: Final = 1024 * 1024
+_HALF_CHARACTER: Final = rb"\ud"
 _END_S: Final = 2.0  # for the end of a session, which is a courtesy
 # The SDK takes other statuses for another revision of the protocol, or says them itself.
 _REFUSED: Final = frozenset({401, 403, 429})
@@ -67,13 +69,19 @@ class _Body(httpx2.AsyncByteStream):
         self._events = response.headers.get("content-type", "").startswith("text/event-stream")
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
+        whole = b""
         with mapped_errors(self._what):
             async for part in self._response.aiter_raw():
-                size += len(part)
-                if size > MAX_BODY_BYTES and not self._events:
+                if self._events:
+                    yield part
+                    continue
+                whole += part
+                if len(whole) > MAX_BODY_BYTES:
                     raise BadAnswer(f"{self._what} answered more than {MAX_BODY_BYTES} bytes")
-                yield part
+        if _HALF_CHARACTER in whole.lower():  # which the SDK does not read
+            whole = in_whole_characters(whole) or whole
+        if whole:
+            yield whole
 
     async def aclose(self) -> None:
         await self._response.aclose()

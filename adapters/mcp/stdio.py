@@ -20,6 +20,7 @@ from mcp_types import jsonrpc_message_adapter
 
 from adapters.errors import BadAnswer, Unreachable
 from tools.output import clean_text
+from tools.outside_json import in_whole_characters
 
 MAX_MESSAGE_BYTES: Final = 1024 * 1024
 MAX_MESSAGES_PER_S: Final = 500  # of a server that talks without being asked
@@ -131,11 +132,14 @@ class ServerProcess:
             os.killpg(self._process.pid, number)
 
 
-def _message(line: bytes) -> SessionMessage | Exception:
+def _message(line: bytes, *, is_mended: bool = False) -> SessionMessage | Exception:
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError:
-        return BadAnswer("a line is no JSON-RPC message")
+        mended = None if is_mended else in_whole_characters(line)
+    return (
+        _message(mended, is_mended=True) if mended else BadAnswer("a line is no JSON-RPC message")
+    )
 
 
 async def start(

@@ -58,6 +58,32 @@ async def test_a_child_process_is_listed_called_and_ended() -> None:
     assert lost.startswith("it ended with code 3")
 
 
+HALF_CHARACTERS = r"""
+import json, sys
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    results = {
+        "initialize": {"protocolVersion": (asked.get("params") or {}).get("protocolVersion"),
+                       "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}},
+        "tools/list": {"tools": [{"name": "find", "description": "\udc00 Looks.", "inputSchema": {"type": "object"}}]},
+        "tools/call": {"content": [{"type": "text", "text": "half \ud800"}]},
+    }
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": results.get(asked["method"], {})}), flush=True)
+"""
+
+
+async def test_half_characters_of_a_child_process_lose_no_tool_and_no_result() -> None:
+    command = (sys.executable, "-c", HALF_CHARACTERS)
+    async with asyncio.timeout(30), over_stdio(command, {}, asyncio.Event()) as connection:
+        (tool,) = await connection.definitions()
+        answer = await connection.call("find", {})
+
+    assert (tool.name, tool.description) == ("find", "? Looks.")
+    assert list(answer.texts) == ["half ?"]
+
+
 # What a program may do instead of speaking the protocol; `sh` is on every machine that runs Kortex.
 PROGRAMS = {
     "ends at once": ("exit 7", "it ended with code 7"),
@@ -183,6 +209,31 @@ PAGES: dict[str, Callable[[str], dict[str, Any]]] = {
         "tools": [TOOL, SECOND],
         "nextCursor": (at or "x") * 40,
     },
+    "an empty page first": lambda at: (
+        {"tools": [TOOL, SECOND]} if at else {"tools": [], "nextCursor": "2"}
+    ),
+    "an object": lambda _: {"tools": [TOOL, SECOND], "nextCursor": {"at": 2}},
+    "a list": lambda _: {"tools": [TOOL, SECOND], "nextCursor": ["2"]},
+    "half a character": lambda at: (
+        {"tools": [SECOND]} if at else {"tools": [TOOL], "nextCursor": "2\udc00"}
+    ),
+    "a number beyond 64 bits": lambda at: (
+        {"tools": [SECOND]} if at else {"tools": [TOOL], "nextCursor": 1 << 64}
+    ),
+    "a fraction": lambda _: {"tools": [TOOL, SECOND], "nextCursor": 2.5},
+    "three cursors in turn": lambda at: {
+        "tools": [SECOND] if at == "1" else [TOOL],
+        "nextCursor": {"": "1", "1": "2", "2": "3"}.get(at, "1"),
+    },
+    "a page that repeats half of the one before": lambda at: (
+        {"tools": [TOOL, SECOND]} if at else {"tools": [TOOL], "nextCursor": "2"}
+    ),
+    "a cursor of a hundred kilobytes": lambda at: (
+        {"tools": [SECOND]} if at else {"tools": [TOOL], "nextCursor": "x" * 100_000}
+    ),
+    "a cursor with a null byte": lambda at: (
+        {"tools": [SECOND]} if at else {"tools": [TOOL], "nextCursor": "\0"}
+    ),
     "no cursor but null": lambda _: {"tools": [TOOL, SECOND], "nextCursor": None},
 }
 
