@@ -10,7 +10,6 @@ from datetime import UTC
 from typing import Final
 
 from bot.domain.audit import AuditEntry
-from bot.domain.freeze import Freeze
 from bot.domain.provider_status import ProviderStatus
 from bot.domain.tool_status import ToolReport, ToolStatus
 from bot.ports.audit_log import AuditReader
@@ -135,31 +134,23 @@ async def freeze_answer(switch: KillSwitch, user: str, arguments: str) -> str:
             stored = await switch.freeze(user, reason.strip()[:MAX_REASON])
             return FROZEN if stored else FROZEN_HERE
         case "off":
-            return await _lift(switch, user)
+            try:
+                await switch.lift(user)
+            except StorageUnavailable:
+                return NOT_LIFTED
+            return LIFTED
         case "" | "status":
-            return await _state(switch)
+            return await freeze_state(switch)
         case _:
             return USAGE
 
 
-async def _lift(switch: KillSwitch, user: str) -> str:
-    try:
-        await switch.lift(user)
-    except StorageUnavailable:
-        return NOT_LIFTED
-    return LIFTED
-
-
-async def _state(switch: KillSwitch) -> str:
+async def freeze_state(switch: KillSwitch) -> str:
+    """The state of the switch, and who set it, or that it cannot be read."""
     try:
         freeze = await switch.state()
     except StorageUnavailable:
         return UNREADABLE
-    return freeze_words(freeze)
-
-
-def freeze_words(freeze: Freeze) -> str:
-    """The state of the switch, and who set it."""
     if not freeze.on:
         return "Actions are not frozen."
     since = f" since {freeze.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if freeze.at else ""

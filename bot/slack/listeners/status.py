@@ -16,7 +16,7 @@ from bot.domain.overview import RecentConversation, RunningQuestion
 from bot.domain.proposal import Proposal
 from bot.domain.provider_status import ProviderStatus
 from bot.ports.failures import StorageUnavailable
-from bot.slack.listeners.admin_answers import UNREADABLE, freeze_words
+from bot.slack.listeners.admin_answers import freeze_state
 from bot.slack.listeners.ports import IngressPorts
 from bot.slack.roles.channel_access import VisibleChannels
 from bot.slack.text.links import permalink
@@ -86,10 +86,7 @@ class Status:
         return lines or ["• none is open"]
 
     async def freeze(self) -> str:
-        try:
-            return freeze_words(await self.ports.switch.state())
-        except StorageUnavailable:
-            return UNREADABLE
+        return await freeze_state(self.ports.switch)
 
     async def providers_down(self) -> list[str]:
         try:

@@ -74,8 +74,9 @@ def refusal_view(text: str) -> View:
 def reject_view(private_metadata: str) -> View:
     """Asks for an optional reason, which goes back to the model."""
     asked = _reason_input("Why? (helps the next proposal)") | {"optional": True}
-    form = _modal(REJECT_CALLBACK, "Reject the proposal", [asked], close="Back", submit="Reject")
-    return form | {"private_metadata": private_metadata}
+    return _form(
+        REJECT_CALLBACK, "Reject the proposal", [asked], "Back", "Reject", private_metadata
+    )
 
 
 def reason_view(private_metadata: str) -> View:
@@ -83,21 +84,24 @@ def reason_view(private_metadata: str) -> View:
     hint = "Admins see it without your name. Your vote already counts."
     asked = _reason_input("Why did this answer not help?")
     asked["hint"] = {"type": "plain_text", "text": hint}
-    form = _modal(FEEDBACK_CALLBACK, "What was wrong?", [asked], close="Skip", submit="Send")
-    return form | {"private_metadata": private_metadata}
+    return _form(FEEDBACK_CALLBACK, "What was wrong?", [asked], "Skip", "Send", private_metadata)
 
 
-def _modal(
-    callback: str, title: str, blocks: list[JsonValue], close: str = "Close", submit: str = ""
-) -> View:
-    made: View = {
+def _modal(callback: str, title: str, blocks: list[JsonValue], close: str = "Close") -> View:
+    return {
         "type": "modal",
         "callback_id": callback,
         "title": {"type": "plain_text", "text": title[:_TITLE_MAX]},
         "close": {"type": "plain_text", "text": close},
         "blocks": blocks,
     }
-    return made | {"submit": {"type": "plain_text", "text": submit}} if submit else made
+
+
+def _form(
+    callback: str, title: str, blocks: list[JsonValue], close: str, submit: str, metadata: str
+) -> View:
+    button: View = {"type": "plain_text", "text": submit}
+    return _modal(callback, title, blocks, close) | {"submit": button, "private_metadata": metadata}
 
 
 def _reason_input(label: str) -> View:
@@ -124,8 +128,7 @@ def edit_view(private_metadata: str, action: str, fields: Sequence[FormField]) -
         ),
         *(_input(number, field) for number, field in enumerate(fields)),
     ]
-    form = _modal(EDIT_CALLBACK, "Edit the proposal", blocks, close="Back", submit="Propose")
-    return form | {"private_metadata": private_metadata}
+    return _form(EDIT_CALLBACK, "Edit the proposal", blocks, "Back", "Propose", private_metadata)
 
 
 def field_block(number: int) -> str:
