@@ -145,7 +145,7 @@ def plain_address(url: str) -> str:
     return addressed(url).set(drivername="postgresql").render_as_string(hide_password=False)
 
 
-def kill_others(url: str) -> None:
+def kill_other_connections(url: str) -> None:
     """At once, also where nothing may be awaited."""
     with psycopg.connect(plain_address(url)) as connection:
         connection.execute(

@@ -116,9 +116,9 @@ class OneSlack(SimulatedWebApi):
         self._gone |= gone
         self._live = {t: whose for t, whose in self._live.items() if t not in gone}
         if tells:
-            self.tell_removed(workspace)
+            self.send_removed_event(workspace)
 
-    def tell_removed(self, workspace: Workspace) -> None:
+    def send_removed_event(self, workspace: Workspace) -> None:
         """Both events, as Slack sends them; it may send them late, and again."""
         revoked: list[JsonValue] = [workspace.app.bot_user_id]
         tokens: JsonObject = {"oauth": [], "bot": revoked}

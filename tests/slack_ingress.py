@@ -155,7 +155,7 @@ class Ingress:
         return response
 
     @property
-    def told(self) -> list[str]:
+    def private_texts(self) -> list[str]:
         shown = [view for view in self._views() if view["callback_id"] == REFUSED]
         return [*(view["blocks"][0]["text"]["text"] for view in shown), *self.whispers.texts]
 

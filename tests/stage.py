@@ -159,7 +159,7 @@ class Stage:
         )
         return await self.workspace.outbox.request("interactive", payload)
 
-    async def told(self, user: str, act: Awaitable[object]) -> str:
+    async def private_reply(self, user: str, act: Awaitable[object]) -> str:
         before = len(self.whispers(user))
         await act
         return await self.workspace.wait_for(

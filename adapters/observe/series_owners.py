@@ -61,7 +61,9 @@ class Owners:
             owners[one.label].update(*(self._labels[product] for product in self._named(one)))
         return [Doubt(label, sorted(of)) for label, of in sorted(owners.items())]
 
-    def anothers(self, series: Iterable[tuple[Sighting, Mapping[str, str]]]) -> set[Sighting]:
+    def belongs_to_another(
+        self, series: Iterable[tuple[Sighting, Mapping[str, str]]]
+    ) -> set[Sighting]:
         """The sightings all of whose series (with their labels) belong to other products."""
         doubted = set(self._doubted)
         is_anothers: dict[Sighting, bool] = {}

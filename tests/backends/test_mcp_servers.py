@@ -69,7 +69,7 @@ async def accepted(
         yield bench(servers.tools, ToolPolicy({"investigate": ids}))
 
 
-async def told(running: Bench, tool: str, **arguments: Any) -> dict[str, Any]:
+async def result_of(running: Bench, tool: str, **arguments: Any) -> dict[str, Any]:
     outcome = await running.run(json.dumps(arguments), f"mcp__real__{tool}")
     value: dict[str, Any] = json.loads(outcome.content)
     return value
@@ -78,17 +78,17 @@ async def told(running: Bench, tool: str, **arguments: Any) -> dict[str, Any]:
 async def test_the_time_server_of_pypi(tmp_path: Path) -> None:
     server = {"command": [program("mcp-server-time"), "--local-timezone", "UTC"]}
     async with accepted(tmp_path, server, "convert_time", "get_current_time") as running:
-        good = await told(
+        good = await result_of(
             running,
             "convert_time",
             source_timezone="UTC",
             time="12:00",
             target_timezone="Asia/Tokyo",
         )
-        wrong = await told(
+        wrong = await result_of(
             running, "convert_time", source_timezone="UTC", time="noon", target_timezone="UTC"
         )
-        missing = await told(running, "convert_time", time="12:00")
+        missing = await result_of(running, "convert_time", time="12:00")
 
     assert good["data"]["target"]["datetime"].endswith("T21:00:00+09:00")
     assert wrong["error"] == "upstream"
@@ -115,8 +115,8 @@ async def test_the_git_server_of_pypi(tmp_path: Path, repository: str) -> None:
         "inherit": ["PATH", "HOME"],
     }
     async with accepted(tmp_path, server, "git_log", seem_to_write=GIT_WRITES) as running:
-        log = await told(running, "git_log", repo_path=repository, max_count=3)
-        elsewhere = await told(running, "git_log", repo_path="/etc")
+        log = await result_of(running, "git_log", repo_path=repository, max_count=3)
+        elsewhere = await result_of(running, "git_log", repo_path="/etc")
 
     assert "Raise the pool" in json.dumps(log)
     assert elsewhere["error"] == "upstream"
@@ -138,15 +138,15 @@ async def test_the_everything_server_of_npm(
         "inherit": ["PATH"],
     }
     async with accepted(tmp_path, server, *EVERYTHING, seem_to_write=SEEM) as running:
-        echo = await told(running, "echo", message="hello")
-        total = await told(running, "get_sum", a=2, b=3)
-        environment = await told(running, "get_env")
-        image = await told(running, "get_tiny_image")
-        structured = await told(running, "get_structured_content", location="Chicago")
+        echo = await result_of(running, "echo", message="hello")
+        total = await result_of(running, "get_sum", a=2, b=3)
+        environment = await result_of(running, "get_env")
+        image = await result_of(running, "get_tiny_image")
+        structured = await result_of(running, "get_structured_content", location="Chicago")
         long = await running.run(
             '{"duration": 1, "steps": 1}', "mcp__real__trigger_long_running_operation"
         )
-        after = await told(running, "echo", message="still there")
+        after = await result_of(running, "echo", message="still there")
 
     assert echo == {"text": "Echo: hello"}
     assert "5" in total["text"]
@@ -186,11 +186,11 @@ def _wait_until_open(port: int) -> None:
 async def test_the_everything_server_over_http(tmp_path: Path, everything_url: str) -> None:
     server = {"url": everything_url, "networks": ["127.0.0.0/8"], "timeout": "2s"}
     async with accepted(tmp_path, server, *EVERYTHING, seem_to_write=SEEM) as running:
-        echo = await told(running, "echo", message="hello")
+        echo = await result_of(running, "echo", message="hello")
         slow = await running.run(
             '{"duration": 30, "steps": 5}', "mcp__real__trigger_long_running_operation"
         )
-        after = await told(running, "echo", message="still there")
+        after = await result_of(running, "echo", message="still there")
 
     assert echo == {"text": "Echo: hello"}
     assert slow.record.error_code is ToolErrorCode.TOOL_TIMEOUT

@@ -50,7 +50,7 @@ class World:
         )
         return Ask(self.session.place, ts, ALICE, Redacted(text))
 
-    async def told(self, reader: Person = ALICE, after: int = 0) -> Sequence[ChatEvent]:
+    async def events(self, reader: Person = ALICE, after: int = 0) -> Sequence[ChatEvent]:
         return await self.chats.after(self.session.id, after, reader, 1_000)
 
 
@@ -94,13 +94,13 @@ async def test_an_answer_is_read_in_order_and_ends_once(world: World) -> None:
     again = world.surface().stream(ask, ask.ts)
     await again.finish(finished())
 
-    told = await world.told()
+    told = await world.events()
     assert _kinds(told) == ["question", "tool_start", "text", "text", "claims", "done"]
     assert [event.seq for event in told] == [1, 2, 3, 4, 5, 6]
     assert "".join(_texts(told)[2:4]).strip() == "The deploy of checkout did it."
     assert {event.message for event in told} == {ask.ts}
     assert {orjson.loads(event.data)["message_id"] for event in told} == {ask.ts}
-    assert _kinds(await world.told(after=4)) == ["claims", "done"]
+    assert _kinds(await world.events(after=4)) == ["claims", "done"]
 
 
 async def test_a_page_of_long_events_is_short_and_the_next_continues_it(world: World) -> None:
@@ -110,7 +110,7 @@ async def test_a_page_of_long_events_is_short_and_the_next_continues_it(world: W
     assert await world.chats.tell(world.session.id, ask.ts, "me", long)
 
     pages, after = [], 0
-    while page := await world.told(after=after):
+    while page := await world.events(after=after):
         pages.append([event.seq for event in page])
         after = page[-1].seq
 
@@ -135,7 +135,7 @@ async def test_a_dead_replicas_answer_is_continued_by_its_successor(world: World
     with pytest.raises(SurfaceGone):
         await world.surface().stream(replace(ask, ts=MessageTs("1.0")), ask.ts).finish(finished())
 
-    told = await world.told()
+    told = await world.events()
     assert _kinds(told) == ["question", "tool_start", "notice", "text", "reset"]
     assert _texts(told)[-1].strip() == "The new whole."
 
@@ -151,7 +151,7 @@ async def test_text_replaced_by_another_model_is_void(world: World) -> None:
     stream.feed(RoundReplaced(2))
     await stream.write()
 
-    told = await world.told()
+    told = await world.events()
     assert _kinds(told) == ["question", "text", "reset"]
     assert _texts(told)[-1].strip() == "First words."
 
@@ -176,7 +176,7 @@ async def test_a_question_is_asked_once_for_each_key(world: World) -> None:
     other = await world.ask("and now?", "k2")
 
     assert first.ts == again.ts < other.ts
-    assert _kinds(await world.told()) == ["question", "question"]
+    assert _kinds(await world.events()) == ["question", "question"]
     with pytest.raises(KeyReused):
         await world.ask("something else", "k1")
 
@@ -186,7 +186,7 @@ async def test_ten_writers_lose_nothing_and_number_without_gaps(world: World) ->
     await asyncio.gather(*(surface.say(world.session.place, f"{n}", f"{n}") for n in range(10)))
     await surface.say(world.session.place, "3 once more", "3")
 
-    told = await world.told()
+    told = await world.events()
     assert [event.seq for event in told] == list(range(1, 11))
     assert sorted(_texts(told), key=int) == [str(n) for n in range(10)]
 
@@ -198,15 +198,15 @@ async def test_a_card_shows_each_state_once(world: World) -> None:
     await surface.show_card(row)
     await surface.show_card(replace(row, state=ProposalState.REJECTED))
 
-    states = [orjson.loads(event.data)["state"] for event in (await world.told())[1:]]
+    states = [orjson.loads(event.data)["state"] for event in (await world.events())[1:]]
     assert states == ["pending", "rejected"]
 
 
 async def test_a_private_message_is_read_only_by_its_recipient(world: World) -> None:
     await world.surface().whisper(world.session.place, BOB.user, "too late")
 
-    assert _texts(await world.told(BOB)) == ["too late"]
-    assert await world.told() == []
+    assert _texts(await world.events(BOB)) == ["too late"]
+    assert await world.events() == []
 
 
 async def test_an_unknown_conversation_or_question_is_reported_as_gone(world: World) -> None:
@@ -232,12 +232,12 @@ async def test_events_are_deleted_with_the_messages(world: World) -> None:
     await world.ask("newer", "k2")
 
     await StoredRetention(world.database).drop_messages(86_400.0)
-    assert _texts(await world.told()) == ["newer"]
+    assert _texts(await world.events()) == ["newer"]
 
     async with writing(world.database) as connection:
         await connection.execute(chat_events.delete())
     await world.surface().say(world.session.place, "later", "key")
-    assert [event.seq for event in await world.told()] == [3]
+    assert [event.seq for event in await world.events()] == [3]
     assert await world.chats.get(world.session.id) == world.session
 
 
@@ -261,7 +261,7 @@ async def test_an_end_that_cannot_be_stored_is_kept_for_later(
         await stream.write()
     await stream.finish(finished())
 
-    assert _kinds(await world.told()) == ["question", "tool_start", "text", "claims", "done"]
+    assert _kinds(await world.events()) == ["question", "tool_start", "text", "claims", "done"]
 
 
 async def test_answers_grow_while_the_surface_runs(world: World) -> None:
@@ -274,7 +274,7 @@ async def test_answers_grow_while_the_surface_runs(world: World) -> None:
             await more.wait()
         await stream.aclose()
 
-    assert _kinds(await world.told()) == ["question", "text"]
+    assert _kinds(await world.events()) == ["question", "text"]
 
 
 async def test_a_pending_write_reports_nothing_after_the_end(world: World) -> None:
@@ -285,7 +285,7 @@ async def test_a_pending_write_reports_nothing_after_the_end(world: World) -> No
     await stream.finish(finished())
     await stream.write()
 
-    assert _kinds(await world.told())[-1] == "done"
+    assert _kinds(await world.events())[-1] == "done"
 
 
 async def test_a_writer_that_missed_the_end_reports_nothing_after_it(
@@ -308,4 +308,4 @@ async def test_a_writer_that_missed_the_end_reports_nothing_after_it(
     await successor.write()
     await successor.finish(finished())
 
-    assert _kinds(await world.told()) == ["question", "claims", "done"]
+    assert _kinds(await world.events()) == ["question", "claims", "done"]

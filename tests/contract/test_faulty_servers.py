@@ -217,7 +217,7 @@ every_kind = pytest.mark.parametrize(
 )
 
 
-async def asked_word(reader: asyncio.StreamReader) -> bytes:
+async def read_command(reader: asyncio.StreamReader) -> bytes:
     """Read one request; the word it asks about, a number."""
     head = await reader.readuntil(b"\r\n\r\n")
     length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
@@ -286,7 +286,7 @@ async def test_bytes_after_an_answer_are_not_the_next_answer(first: bytes) -> No
 
     async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
-            word = await asked_word(reader)
+            word = await read_command(reader)
             writer.write(next(answers, sized(word)))
 
     async with listening(peer) as url, http_client(base_url=url) as client, asyncio.timeout(20):
@@ -305,7 +305,7 @@ async def test_chunks_that_arrive_in_pieces_keep_their_connection(end: bytes, pi
 
     async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connections.append(1)
-        while await asked_word(reader):
+        while await read_command(reader):
             for at in range(0, len(sent), piece):
                 writer.write(sent[at : at + piece])
                 await asyncio.sleep(0.001)
@@ -323,7 +323,7 @@ async def answers_about(kind: Kind, stray: bytes, pause_s: float) -> list[str]:
 
     async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
-            answer = kind.answer(await asked_word(reader))
+            answer = kind.answer(await read_command(reader))
             if is_sent.is_set():
                 writer.write(answer)
             elif pause_s:
@@ -356,7 +356,9 @@ async def test_each_answer_belongs_to_its_own_request(
 
 @every_stray
 @every_pause
-async def test_slack_answers_no_request_with_anothers_answer(stray: bytes, pause_s: float) -> None:
+async def test_slack_answers_no_request_with_the_answer_of_another(
+    stray: bytes, pause_s: float
+) -> None:
     first, *rest = await answers_about(SLACK, stray, pause_s)
     assert first in ("11", FAILED)  # aiohttp reads an answer and what follows it together
     assert rest == ["22", "33", "44", "55"]
@@ -368,7 +370,7 @@ async def test_a_408_that_crosses_a_request_fails_only_that_request(kind: Kind) 
 
     async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
-            word = await asked_word(reader)
+            word = await read_command(reader)
             if word == b"22":
                 writer.write(TIMED_OUT)
                 await asyncio.sleep(0.05)
@@ -395,7 +397,7 @@ async def test_a_redirect_to_another_host_is_an_error(kind: Kind, status: bytes)
         places = iter([other.replace("127.0.0.1", "localhost"), other.removeprefix("http:")])
 
         async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            while word := await asked_word(reader):
+            while word := await read_command(reader):
                 place = next(places, "")
                 location = b"location: %s/word22word\r\n" % place.encode()
                 moved = sized(b"", status + b" Moved", location)
@@ -500,7 +502,7 @@ async def test_a_fault_ends_in_time_and_the_next_call_works(kind: Kind, fault: P
 
     async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal faulty
-        word = await asked_word(reader)
+        word = await read_command(reader)
         if faulty:
             faulty = False
             await fault(reader, writer)

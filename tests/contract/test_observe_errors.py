@@ -124,7 +124,7 @@ async def test_the_request_matches_the_documentation(by_count: bool, sort: str) 
         (None, httpx.Response(503), None),
         ({"firstSeen": None}, {}, None),
     ],
-    ids=["lifetime", "the issue itself", "nobody says", "nothing in either"],
+    ids=["lifetime", "the issue itself", "unreachable says", "nothing in either"],
 )
 async def test_an_error_is_not_new_by_its_first_time_within_the_range(
     lifetime: Any, whole: Any, first: str | None
@@ -346,11 +346,11 @@ async def test_a_client_contacts_only_its_own_host() -> None:
 
 
 async def test_an_unreachable_server_is_unavailable() -> None:
-    def nobody(_request: httpx.Request) -> httpx.Response:
+    def unreachable(_request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused")
 
     with pytest.raises(CapabilityUnavailable):
-        await made(nobody, {}).discover([])
+        await made(unreachable, {}).discover([])
 
 
 async def test_a_cancelled_request_ends_at_once() -> None:

@@ -20,7 +20,7 @@ from tests.fixtures_peers import listening
 from tests.fixtures_tls import NOW, certificate, serving_tls
 
 
-def nobody(file: Path) -> None:
+def no_authority(file: Path) -> None:
     """The usual trust, which does not know this authority."""
 
 
@@ -34,7 +34,7 @@ Trust = Callable[[Path], ssl.SSLContext | None]
 @pytest.mark.parametrize(
     ("trust", "host", "until"),
     [
-        (nobody, "localhost", NOW + timedelta(days=9)),
+        (no_authority, "localhost", NOW + timedelta(days=9)),
         (its_authority, "other.test", NOW + timedelta(days=9)),
         (its_authority, "localhost", NOW - timedelta(days=1)),
     ],
@@ -134,12 +134,15 @@ async def test_one_encrypted_connection_serves_request_after_request(
     request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
     file, ports = certificate(tmp_path, "localhost"), set[int]()
 
-    async def whose(asked: web.Request) -> web.Response:
+    async def client_name(asked: web.Request) -> web.Response:
         assert asked.transport is not None
         ports.add(asked.transport.get_extra_info("peername")[1])
         return web.Response(text="x" * 100_000)
 
-    async with serving_tls(file, whose) as url, http_client(tls=its_authority(file)) as client:
+    async with (
+        serving_tls(file, client_name) as url,
+        http_client(tls=its_authority(file)) as client,
+    ):
         for _ in range(4):
             await client.get(url)
     assert len(ports) == 1

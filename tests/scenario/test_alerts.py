@@ -187,7 +187,7 @@ async def test_an_alerts_proposal_is_decided_by_people_with_the_role_only(
     assert "Based on tool output" in shown(card)
     assert "*Asked by*  an alert" in shown(card)
 
-    refused = await stage.told(GUEST, stage.press(GUEST, card, CONFIRM))
+    refused = await stage.private_reply(GUEST, stage.press(GUEST, card, CONFIRM))
     assert "confirm" in refused
     assert stage.effects == 0
     await stage.press(RESPONDER, card, CONFIRM)

@@ -68,8 +68,10 @@ async def test_status_links_to_everything_that_waits(stage: Start) -> None:
         card = await running.card(asked)
         waits = await running.ask("@kortex wait", MEMBER)
         await running.live(waits, "Stop")
-        status = await running.told(MEMBER, running.workspace.command(MEMBER, CHECKOUT, "status"))
-        sessions = await running.told(
+        status = await running.private_reply(
+            MEMBER, running.workspace.command(MEMBER, CHECKOUT, "status")
+        )
+        sessions = await running.private_reply(
             MEMBER, running.workspace.command(MEMBER, CHECKOUT, "sessions")
         )
         running.workspace.open_home(RESPONDER)

@@ -296,7 +296,7 @@ async def test_each_workspace_that_installed_the_app_is_asked_with_its_own_token
 
 
 @asynccontextmanager
-async def nobody_reached(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[Any]]:
+async def no_connections(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[Any]]:
     """Every try to look up a name, to connect, to send or to start a program, refused."""
     tried: list[Any] = []
 
@@ -316,7 +316,7 @@ async def nobody_reached(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[
 async def test_offline_no_packet_leaves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, offline: bool
 ) -> None:
-    async with nobody_reached(monkeypatch) as tried:
+    async with no_connections(monkeypatch) as tried:
         found = await examine(everything("http://nowhere.test", tmp_path), offline=offline)
 
     assert (tried == []) is offline

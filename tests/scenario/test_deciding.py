@@ -128,7 +128,7 @@ async def test_two_people_must_confirm_and_the_card_names_them(stage: Stage) -> 
     after = await stage.card(asked, "1 of 2")
     assert f"<@{RESPONDER}>" in shown(after)
     assert set(after.action_ids) >= {CONFIRM, REJECT}
-    told = await stage.told(RESPONDER, stage.press(RESPONDER, after, CONFIRM))
+    told = await stage.private_reply(RESPONDER, stage.press(RESPONDER, after, CONFIRM))
     assert "Another approver must confirm it too" in told
     assert state_of(stage, card) == "pending"
 
@@ -158,7 +158,7 @@ async def command(stage: Stage, text: str, user: str = RESPONDER) -> str:
 async def test_a_freeze_refuses_confirmation_until_it_is_lifted(stage: Stage) -> None:
     asked, card = await proposed(stage, "any-time")
     assert "Frozen: no action runs" in await command(stage, "freeze on the sale is on")
-    told = await stage.told(SECOND_RESPONDER, stage.press(SECOND_RESPONDER, card, CONFIRM))
+    told = await stage.private_reply(SECOND_RESPONDER, stage.press(SECOND_RESPONDER, card, CONFIRM))
     assert "every action is frozen" in told
     assert "the sale is on" in told
     assert state_of(stage, card) == "pending"
@@ -217,7 +217,7 @@ async def test_an_edited_proposal_supersedes_the_old_one(stage: Stage) -> None:
         while not stage.query("SELECT 1 FROM proposals WHERE card_ts = ?", new.ts):  # noqa: ASYNC110 - rows wake no one
             await asyncio.sleep(0.01)  # the card is posted first, then remembered
     assert state_of(stage, new) == "pending"
-    told = await stage.told(RESPONDER, stage.press(RESPONDER, new, CONFIRM))
+    told = await stage.private_reply(RESPONDER, stage.press(RESPONDER, new, CONFIRM))
     assert "someone else has to confirm it" in told
     await stage.press(SECOND_RESPONDER, new, CONFIRM)
     await stage.card(asked, "; failed.")
@@ -231,7 +231,7 @@ async def test_an_invalid_edit_is_reported_in_the_form(stage: Stage) -> None:
 
 async def test_only_approvers_may_edit(stage: Stage) -> None:
     _, card = await proposed(stage, "editable")
-    assert "You don't have the role for this" in await stage.told(
+    assert "You don't have the role for this" in await stage.private_reply(
         MEMBER, stage.press(MEMBER, card, EDIT)
     )
     assert stage.workspace.modals_of(MEMBER) == ()

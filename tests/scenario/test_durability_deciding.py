@@ -54,7 +54,7 @@ class Pair:
         views = await workspace.wait_for(lambda: workspace.modals_of(user)[before:])
         return str(views[-1]["id"])
 
-    async def told(self, user: str, words: str) -> None:
+    async def private_message(self, user: str, words: str) -> None:
         heard = self.world.workspace
         await heard.wait_for(lambda: any(words in w for w in whispers(self.world, user)), 20.0)
 
@@ -107,7 +107,7 @@ async def test_one_approver_on_both_replicas_is_one_vote(pair: Pair) -> None:
         await queued(pair.world, 1)
         await via(pair.world, pair.b, pair.confirm(asked, MIRA), clicks)
         await queued(pair.world, 2)
-    await pair.told(MIRA, "You already confirmed it (1 of 2)")
+    await pair.private_message(MIRA, "You already confirmed it (1 of 2)")
     await pair.world.settled()
     (row,) = await pair.proposals(asked)
     assert (row.state, await pair.votes(asked), pair.orders) == ("pending", 1, before)
@@ -125,7 +125,7 @@ async def test_a_confirmation_before_an_edit_runs_the_shown_arguments(pair: Pair
         submit = pair.world.workspace.submit(JONAS, form, {"field:0": "v2"})
         await via(pair.world, pair.b, submit, clicks)
         await queued(pair.world, 2)
-    await pair.told(JONAS, "Already confirmed by mira")
+    await pair.private_message(JONAS, "Already confirmed by mira")
     await pair.world.settled()
     assert [row.state for row in await pair.proposals(asked)] == ["succeeded"]
     assert pair.orders - before == 1
@@ -143,7 +143,7 @@ async def test_an_edit_before_the_last_confirmation_dispatches_nothing(pair: Pai
         await queued(pair.world, 1)
         await via(pair.world, pair.a, pair.confirm(asked, MIRA), clicks)
         await queued(pair.world, 2)
-    await pair.told(MIRA, "superseded by a newer proposal, nothing was run")
+    await pair.private_message(MIRA, "superseded by a newer proposal, nothing was run")
     await pair.world.settled()
     old, new = await pair.proposals(asked)
     assert (old.state, new.state, new.params, new.votes) == (

@@ -55,7 +55,7 @@ async def _answer_on_its_way(world: World, asked: Asked) -> None:
     await hold.wait()
 
 
-async def _recorded_not_told(world: World, asked: Asked) -> None:
+async def _recorded_not_posted(world: World, asked: Asked) -> None:
     hold = world.gates.hold("slack POST chat.update before", lambda sent: b"Succeeded" in sent)
     await _confirm(world, asked)
     await hold.wait()
@@ -66,7 +66,7 @@ POINTS = [
     Point("decided", _decided, 1, "succeeded", "Succeeded"),
     Point("sent, never arrives", _never_arrives, 1, "unknown", "Outcome unknown"),
     Point("answer on its way", _answer_on_its_way, 1, "succeeded", "Succeeded"),
-    Point("recorded, not told", _recorded_not_told, 1, "succeeded", "Succeeded"),
+    Point("recorded, not told", _recorded_not_posted, 1, "succeeded", "Succeeded"),
 ]
 
 

@@ -82,7 +82,7 @@ async def test_a_click_uses_the_current_roles_and_actions_not_the_cards(running:
     asked, card = await proposed(running, "rollback-deploy")
 
     assert await running.reload(roles={"responder": {"users": ["U0SOMEONE"]}})
-    told = await running.told(RESPONDER, running.press(RESPONDER, card, CONFIRM))
+    told = await running.private_reply(RESPONDER, running.press(RESPONDER, card, CONFIRM))
     assert "You don't have the role for this" in told
 
     assert await running.reload(roles={"responder": {"usergroups": [RESPONDERS]}}, actions=())
@@ -113,7 +113,9 @@ async def test_a_confirmed_rule_fires_once_and_its_other_guards_apply(
     assert running.effects == before
 
     await running.press(RESPONDER, card, CONFIRM)
-    again = await running.told(RESPONDER, running.press(RESPONDER, card, CONFIRM, stale=True))
+    again = await running.private_reply(
+        RESPONDER, running.press(RESPONDER, card, CONFIRM, stale=True)
+    )
     assert "Already confirmed" in again
     await running.card(asked, "succeeded.")
     assert running.effects == before + 1

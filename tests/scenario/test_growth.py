@@ -89,7 +89,9 @@ async def lived(running: Stage) -> None:
         await running.press(RESPONDER, await running.card(asked), verdict)
         await running.card(asked, "" if verdict is REJECT else "succeeded")
     for command in COMMANDS:
-        await running.told(RESPONDER, running.workspace.command(RESPONDER, CHECKOUT, command))
+        await running.private_reply(
+            RESPONDER, running.workspace.command(RESPONDER, CHECKOUT, command)
+        )
     running.workspace.open_home(RESPONDER)
     async with aiohttp.ClientSession() as http:
         anna = await caller(running, http, "anna", "responder")
@@ -114,7 +116,7 @@ def _may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
     _nothing_blocks_the_loop.deactivate()
 
 
-async def asked_of(url: str, folder: Path) -> Statements:
+async def statements_of(url: str, folder: Path) -> Statements:
     """All that a bot asks of that database."""
     await place_sqlite(folder / "kortex.db")
     more = {**SETTINGS, "database": {"url": url}}
@@ -142,7 +144,7 @@ def _grown(url: str) -> sa.Engine:
 @pytest.mark.usefixtures("_may_block")
 async def test_no_statement_reads_a_whole_growing_table_on_sqlite(tmp_path: Path) -> None:
     async with new_database("sqlite", tmp_path) as url:
-        statements = await asked_of(url, tmp_path)
+        statements = await statements_of(url, tmp_path)
         # The engine of the workflows has a driver of its own.
         asked = {**statements.of("pysqlite"), **statements.of("aiosqlite")}
         engine = _grown(url)
@@ -159,7 +161,7 @@ async def test_no_statement_reads_a_whole_growing_table_on_sqlite(tmp_path: Path
 @pytest.mark.usefixtures("_may_block")
 async def test_no_statement_reads_a_whole_growing_table_on_postgresql(tmp_path: Path) -> None:
     async with new_database("postgresql", tmp_path) as url:
-        statements = await asked_of(url, tmp_path)
+        statements = await statements_of(url, tmp_path)
         engine = _grown(url)
         with engine.begin() as connection:
             analyse(connection)

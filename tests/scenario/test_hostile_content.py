@@ -126,7 +126,7 @@ def numbers_in(value: object) -> list[int]:
     return [value] if isinstance(value, int) else []
 
 
-async def goes_on(thread: Thread) -> None:
+async def continues(thread: Thread) -> None:
     """Later turns of the thread are answered: by the same provider, and by another one."""
     other = "anthropic" if thread.wire.startswith("openai") else "openai"
     for over in (thread.wire, other):
@@ -146,7 +146,7 @@ async def odd_arguments(thread: Thread) -> None:
     ends_in_words(final)
     assert (final.end.value, len(final.outcomes)) == ("answered", len(ARGUMENTS)), final.notices
     assert all(len(json.dumps(o.record.arguments)) < 64 * 1024 for o in final.outcomes)
-    await goes_on(thread)
+    await continues(thread)
 
 
 async def odd_turns(thread: Thread) -> None:
@@ -155,7 +155,7 @@ async def odd_turns(thread: Thread) -> None:
         ends_in_words(await thread.ask(content))
         for request in thread.bots.server.requests:
             fits_every_server(request)
-    await goes_on(thread)
+    await continues(thread)
 
 
 @pytest.mark.parametrize("hostile", [odd_arguments, odd_turns])

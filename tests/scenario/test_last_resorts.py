@@ -73,7 +73,7 @@ async def test_a_spent_budget_starts_no_round_and_the_thread_says_so(stage: Star
         asked = await running.ask("@kortex why?", RESPONDER)
         first = await running.answer(asked)
         second = await running.answered("and now?", RESPONDER, thread=asked.thread)
-        report = await running.told(
+        report = await running.private_reply(
             RESPONDER, running.workspace.command(RESPONDER, asked.channel, "budget")
         )
 

@@ -398,17 +398,17 @@ async def test_a_replica_that_takes_over_ends_the_stream_with_the_whole_text(sla
 
 
 @dataclass
-class Standstill:
+class HeldCall:
     """The next call of that method waits until it is released."""
 
     method: str
     reached: asyncio.Event = field(default_factory=asyncio.Event)
-    goes_on: asyncio.Event = field(default_factory=asyncio.Event)
+    released: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self, method: str) -> None:
         if method == self.method and not self.reached.is_set():
             self.reached.set()
-            await self.goes_on.wait()
+            await self.released.wait()
 
 
 @pytest.mark.parametrize(
@@ -425,7 +425,7 @@ async def test_a_replica_that_lost_the_answer_does_not_overwrite_its_successor(
     feed(stream, WORDS[:12])
     await slack.shows(ask, "Checkout fails")
     (message,) = slack.messages(ask)
-    slack.api.until = call = Standstill(method)
+    slack.api.until = call = HeldCall(method)
     stream.feed(event)
     stream.feed(TextDelta("Something else was seen.\nAnd "))
     await call.reached.wait()
@@ -434,7 +434,7 @@ async def test_a_replica_that_lost_the_answer_does_not_overwrite_its_successor(
     async with running_beside(EditScheduler(QUICK, lambda: slack.clock[0])) as its_own:
         heir = replace(slack, scheduler=its_own).surface
         await heir.stream(ask, MessageTs(message.ts)).finish(FINAL)
-    call.goes_on.set()
+    call.released.set()
     await leaving
     other, later = await slack.begun()
     feed(later, WORDS[:12])

@@ -112,7 +112,7 @@ def state_of(stage: Stage, card: Message) -> str:
 
 
 async def refused(stage: Stage, user: str, card: Message) -> str:
-    told = await stage.told(user, stage.press(user, card, CONFIRM))
+    told = await stage.private_reply(user, stage.press(user, card, CONFIRM))
     assert state_of(stage, card) == "pending"
     return told
 
@@ -207,7 +207,7 @@ async def test_external_people_that_only_one_side_names_cannot_decide(
     _, card = await proposed(stage, "back")
     async with asyncio.TaskGroup() as presses:
         told = [
-            presses.create_task(stage.told(user, stage.forge(user, card, CONFIRM)))
+            presses.create_task(stage.private_reply(user, stage.forge(user, card, CONFIRM)))
             for user in (GUEST, STRANGER, OTHER_BOT)
         ]
     guest, stranger, bot = (each.result() for each in told)

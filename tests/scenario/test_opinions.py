@@ -61,10 +61,12 @@ async def test_feedback_is_shown_to_admins_redacted_and_audited(stage: Start, st
             await running.press(MEMBER, part, f"{FEEDBACK_ACTION}:down")
         form, _ = await running.workspace.wait_for(lambda: running.workspace.modals_of(MEMBER))
         await running.workspace.submit(MEMBER, str(form["id"]), {"text": _REASON})
-        quality = await running.told(
+        quality = await running.private_reply(
             RESPONDER, running.workspace.command(RESPONDER, CHECKOUT, "quality")
         )
-        refused = await running.told(MEMBER, running.workspace.command(MEMBER, CHECKOUT, "quality"))
+        refused = await running.private_reply(
+            MEMBER, running.workspace.command(MEMBER, CHECKOUT, "quality")
+        )
         kinds = running.query("SELECT body FROM audit WHERE kind = 'feedback.given' ORDER BY seq")
 
         assert "24 hours: openai 👍 0, 👎 1, of 1 answers" in quality

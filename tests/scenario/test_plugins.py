@@ -87,7 +87,7 @@ async def test_a_reload_rereads_the_folder_and_reports_bad_plugins_everywhere(
             assert await running.reload()
             assert "OTHER" in await running.answered("@kortex tickets?")
             rows = running.query("SELECT body FROM audit WHERE kind = 'config.reloaded'")
-            told_in_slack = await running.told(
+            told_in_slack = await running.private_reply(
                 RESPONDER, running.workspace.command(RESPONDER, CHECKOUT, "tools")
             )
             http = running.settings.http.model_copy(update={"port": running.service.http_port})

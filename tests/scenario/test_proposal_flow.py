@@ -74,7 +74,7 @@ async def test_people_without_the_role_are_refused_privately_and_the_card_stays(
 ) -> None:
     asked, card = await proposed(stage)
 
-    assert words in await stage.told(user, stage.press(user, card, action))
+    assert words in await stage.private_reply(user, stage.press(user, card, action))
     assert await stage.card(asked) == card
     assert row_of(stage, card) == ("pending", "")
     assert stage.effects == 0
@@ -175,7 +175,7 @@ async def test_a_rejection_form_is_authorised_again_when_it_is_sent(stage: Stage
     await stage.card(asked, "succeeded.")
 
     sent = stage.workspace.submit(RESPONDER, str(view[-1]["id"]), {"text": "too late"})
-    assert "Already confirmed by jonas" in await stage.told(RESPONDER, sent)
+    assert "Already confirmed by jonas" in await stage.private_reply(RESPONDER, sent)
     assert row_of(stage, card)[0] == "succeeded"
 
 
@@ -183,7 +183,7 @@ async def test_an_expired_proposal_is_never_run_and_its_card_says_so(stage: Stag
     asked, card = await proposed(stage)
     await stage.change("UPDATE proposals SET expires_at = 1 WHERE card_ts = ?", card.ts)
 
-    told = await stage.told(RESPONDER, stage.press(RESPONDER, card, CONFIRM))
+    told = await stage.private_reply(RESPONDER, stage.press(RESPONDER, card, CONFIRM))
 
     after = await stage.card(asked, "Expired")
     assert "nothing was run. Ask for a new proposal." in told
@@ -199,7 +199,7 @@ async def test_a_click_from_an_outdated_client_changes_nothing(stage: Stage, act
     after = await stage.card(asked, "succeeded.")
 
     press = stage.press(SECOND_RESPONDER, card, action, stale=True)
-    assert "Already confirmed by mira" in await stage.told(SECOND_RESPONDER, press)
+    assert "Already confirmed by mira" in await stage.private_reply(SECOND_RESPONDER, press)
     assert await stage.card(asked) == after
     assert stage.effects == 1
 
@@ -249,7 +249,7 @@ async def test_a_control_plane_failure_is_reported_exactly(
 async def test_a_button_with_a_foreign_value_decides_nothing(stage: Stage, value: str) -> None:
     _, card = await proposed(stage)
 
-    told = await stage.told(RESPONDER, stage.forge(RESPONDER, card, CONFIRM, value))
+    told = await stage.private_reply(RESPONDER, stage.forge(RESPONDER, card, CONFIRM, value))
     assert "This proposal is not open any more" in told
     assert row_of(stage, card) == ("pending", "")
     assert stage.effects == 0
@@ -260,7 +260,7 @@ async def test_a_card_cannot_confirm_another_proposal(stage: Stage) -> None:
     _, second = await proposed(stage, "another")
     other = str((second.action(CONFIRM) or {})["value"])
 
-    told = await stage.told(RESPONDER, stage.forge(RESPONDER, first, CONFIRM, other))
+    told = await stage.private_reply(RESPONDER, stage.forge(RESPONDER, first, CONFIRM, other))
     assert "This proposal is not open any more" in told
     assert [row_of(stage, card)[0] for card in (first, second)] == ["pending", "pending"]
     assert stage.effects == 0

@@ -51,7 +51,7 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
 
 
 @pytest.fixture(autouse=True)
-def _nobody_asked_to_be_left_alone(shared_stage: Stage) -> None:
+def _closed_circuits(shared_stage: Stage) -> None:
     """A provider that failed in another test is asked again."""
     ask_everyone_again(shared_stage)
 

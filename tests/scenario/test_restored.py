@@ -101,7 +101,7 @@ async def test_a_restored_database_repeats_nothing(
         async with serving(stage.settings, QUICK):
             card = await stage.card(first, "unknown")
             await stage.card(second, "unknown")
-            told = await stage.told(
+            told = await stage.private_reply(
                 RESPONDER, stage.press(RESPONDER, card, "proposal:confirm", stale=True)
             )
 

@@ -39,7 +39,7 @@ async def test_without_retention_no_content_is_left(stage: Start) -> None:
         assert "turn.ended" in kinds
         assert kinds.isdisjoint({"tool.call", "model.call"})
         assert [w for w in (SAID, "a-peculiar-question") if w in running.rows()] == []
-        whisper = await running.told(
+        whisper = await running.private_reply(
             RESPONDER, running.press(RESPONDER, running.parts(asked)[-1], "evidence:all")
         )
         assert whisper

@@ -76,7 +76,9 @@ async def test_an_answer_has_its_chart_and_opens_the_raw_result_over_http(
 async def test_a_guest_cannot_open_a_result(shared_stage: Stage) -> None:
     _, answer = await measured(shared_stage)
 
-    told = await shared_stage.told(GUEST, shared_stage.press(GUEST, answer, "evidence:all"))
+    told = await shared_stage.private_reply(
+        GUEST, shared_stage.press(GUEST, answer, "evidence:all")
+    )
 
     assert "Guests and people of other companies can't open this" in told
 
@@ -142,7 +144,7 @@ async def test_a_responders_press_acts_once_and_a_guests_never(shared_stage: Sta
     question = await shared_stage.ask("@kortex roll back checkout", shared_stage.newcomer())
     card = await shared_stage.card(question)
 
-    refused = await shared_stage.told(GUEST, shared_stage.press(GUEST, card, CONFIRM))
+    refused = await shared_stage.private_reply(GUEST, shared_stage.press(GUEST, card, CONFIRM))
     before = shared_stage.effects
     await shared_stage.press(RESPONDER, card, CONFIRM)
 

@@ -133,7 +133,7 @@ async def test_an_external_person_may_not_stop_a_turn(shared_stage: Stage) -> No
     asked = await shared_stage.ask("@kortex streaming for a stranger", shared_stage.newcomer())
     live = await shared_stage.live(asked, "The pool is exhausted.")
 
-    told = await shared_stage.told(STRANGER, shared_stage.press(STRANGER, live, STOP))
+    told = await shared_stage.private_reply(STRANGER, shared_stage.press(STRANGER, live, STOP))
 
     assert replies.EXTERNAL.split(".")[0] in told
     assert shared_stage.finished(asked) == ""
@@ -176,9 +176,9 @@ async def test_a_stop_after_the_end_says_that_nothing_runs(shared_stage: Stage) 
 
     pressed = shared_stage.press(user, live, STOP, stale=True)
 
-    assert replies.NOTHING_RUNS in await shared_stage.told(user, pressed)
+    assert replies.NOTHING_RUNS in await shared_stage.private_reply(user, pressed)
     said = shared_stage.ask("@kortex stop", user, thread=asked.thread)
-    assert replies.NOTHING_RUNS in await shared_stage.told(user, said)
+    assert replies.NOTHING_RUNS in await shared_stage.private_reply(user, said)
     assert shared_stage.finished(asked) == answer
     assert "Stopped" not in answer
 

@@ -268,17 +268,17 @@ async def test_only_a_cards_own_workspace_decides_it(installed: Two) -> None:
     own = await two.home.card(at_home)
 
     value = str((card.action(CONFIRM) or {})["value"])
-    told = await two.home.told(RESPONDER, two.home.forge(RESPONDER, own, CONFIRM, value))
+    told = await two.home.private_reply(RESPONDER, two.home.forge(RESPONDER, own, CONFIRM, value))
     assert "This proposal is not open any more" in told
     # The role of home lists this very id, of home.
-    told = await two.acme.told(RESPONDER, two.acme.press(RESPONDER, card, CONFIRM))
+    told = await two.acme.private_reply(RESPONDER, two.acme.press(RESPONDER, card, CONFIRM))
     assert "Ask an acme-lead" in told
     before = two.home.effects
 
     await two.acme.press(MEMBER, card, CONFIRM)
     await two.acme.card(asked, "ucceeded")
     assert two.home.effects == before + 1
-    told = await two.home.told(MEMBER, two.home.press(MEMBER, own, CONFIRM))
+    told = await two.home.private_reply(MEMBER, two.home.press(MEMBER, own, CONFIRM))
     assert "responder" in told
     assert "acme" not in shown(await two.home.card(at_home))
 
@@ -338,7 +338,7 @@ async def test_a_removed_and_reinstalled_workspace_loses_no_message(
 
     assert (await two.install(ACME))[0] == 200
     assert "I have looked." in await two.answer(two.acme, two.acme.newcomer())
-    two.slack.tell_removed(acme)  # late, of the installation before
+    two.slack.send_removed_event(acme)  # late, of the installation before
     await acme.settled()
     assert "I have looked." in await two.answer(two.acme, two.acme.newcomer())
 

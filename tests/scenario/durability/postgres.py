@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import tables
-from tests.fixtures_database import kill_others
+from tests.fixtures_database import kill_other_connections
 from tests.held_connection import writing
 from tests.scenario.durability.world import Asked, World
 
@@ -60,5 +60,5 @@ async def expire(connection: AsyncConnection, asked: Asked, *, in_s: float = 0.0
 
 async def cut_connections(world: World) -> None:
     """The server ends every connection of the replicas."""
-    await asyncio.to_thread(kill_others, world.database_url)
+    await asyncio.to_thread(kill_other_connections, world.database_url)
     await world.database.now()  # the test's own are opened again

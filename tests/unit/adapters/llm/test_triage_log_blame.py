@@ -118,9 +118,7 @@ def test_common_word_is_not_a_misspelt_product(text: str, subject: str) -> None:
     ],
     ids=["it calls cart", "cart calls it"],
 )
-async def test_errors_show_who_called_whom_where_there_are_no_traces(
-    example: str, first: str
-) -> None:
+async def test_errors_show_calls_between_services_without_traces(example: str, first: str) -> None:
     slow = [
         moved("payments", "latency", SLOW_AT, worst=2.4, requests=200.0),
         moved("cart", "latency", SLOW_AT, worst=2.4, requests=190.0),

@@ -20,9 +20,9 @@ def owners(
     return Owners(seen, products, labels_to_ask(LABELS, ProductLabels(preferred)))
 
 
-def anothers(seen: Sighting, *series: Mapping[str, str]) -> bool:
+def belongs_to_another(seen: Sighting, *series: Mapping[str, str]) -> bool:
     told = [(seen, labels) for labels in series]
-    return bool(owners(OWN, seen).anothers(told))
+    return bool(owners(OWN, seen).belongs_to_another(told))
 
 
 @pytest.mark.parametrize(
@@ -42,12 +42,12 @@ def anothers(seen: Sighting, *series: Mapping[str, str]) -> bool:
 def test_the_products_own_label_decides_a_series_owner(
     labels: Mapping[str, str], is_anothers: bool
 ) -> None:
-    assert anothers(BY_TYPE, labels) is is_anothers
+    assert belongs_to_another(BY_TYPE, labels) is is_anothers
 
 
 def test_a_series_without_an_owner_stays_the_products() -> None:
-    assert not anothers(BY_TYPE, {"job": "db"}, {})
-    assert anothers(BY_TYPE, {"job": "db"}, {"job": "cache"})
+    assert not belongs_to_another(BY_TYPE, {"job": "db"}, {})
+    assert belongs_to_another(BY_TYPE, {"job": "db"}, {"job": "cache"})
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,9 @@ def test_a_series_without_an_owner_stays_the_products() -> None:
 def test_a_name_label_is_a_container_only_in_cadvisor_metrics(
     metric: str, is_anothers: bool
 ) -> None:
-    assert anothers(Sighting(metric, "name", "checkout"), {"job": "docker"}) is is_anothers
+    assert (
+        belongs_to_another(Sighting(metric, "name", "checkout"), {"job": "docker"}) is is_anothers
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,11 +94,11 @@ def test_a_product_of_a_namespace_is_not_that_of_another() -> None:
     seen = Sighting("rows_total", "type", "web", "shop")
     found = owners(own, seen, products=("shop/web",))
 
-    assert found.anothers([(seen, {"job": "web"})]) == set()
-    assert found.anothers([(seen, {"job": "db"})]) == {seen}
+    assert found.belongs_to_another([(seen, {"job": "web"})]) == set()
+    assert found.belongs_to_another([(seen, {"job": "db"})]) == {seen}
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(LABELS), st.text(max_size=9), max_size=4)))
 def test_a_series_found_by_a_usual_label_is_never_removed(series: list[dict[str, str]]) -> None:
     told = [(OWN, labels) for labels in series]
-    assert owners(OWN, BY_TYPE).anothers(told) == set()
+    assert owners(OWN, BY_TYPE).belongs_to_another(told) == set()

@@ -287,7 +287,7 @@ async def test_without_a_summary_the_question_is_answered(why: str) -> None:
     assert next(iter(bench.store.sessions.values())).summary == ""
 
 
-async def _with_much_said(model: Talker) -> TurnBench:
+async def _with_a_long_thread(model: Talker) -> TurnBench:
     """In a thread that a large window has room for."""
     bench = turn_bench(providers=[model])
     for number in range(10, 13):
@@ -313,7 +313,7 @@ async def test_a_turn_continues_with_the_history_of_the_release_that_began_it(
     kept: int, summaries: int, questions: int
 ) -> None:
     model = Chatty([], max_context_tokens=1_000_000)
-    bench, journal = await _with_much_said(model), MemoryJournal(at_once=True)
+    bench, journal = await _with_a_long_thread(model), MemoryJournal(at_once=True)
     model.dies = Crash
     with suppress(Crash):
         await bench.answer(_ask(13), journal)
@@ -330,7 +330,7 @@ async def test_a_turn_continues_with_the_history_of_the_release_that_began_it(
 
 async def test_without_a_model_no_one_is_asked_for_a_summary() -> None:
     model = Chatty([], name=NO_MODEL, max_context_tokens=1_000_000)
-    bench = await _with_much_said(model)
+    bench = await _with_a_long_thread(model)
 
     await bench.answer(_ask(13))
 

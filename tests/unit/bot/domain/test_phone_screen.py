@@ -123,7 +123,7 @@ def test_the_marks_of_lines_without_room_are_counted() -> None:
 
 
 @given(st.lists(SHAPE, max_size=40))
-def test_nothing_is_made_up_whatever_a_model_writes(pieces: list[str]) -> None:
+def test_no_text_of_a_model_makes_anything_up(pieces: list[str]) -> None:
     text = "".join(pieces)
     screen = phone_screen(text)
     own = {"line", "lines", "of", "code"} | {str(n) for n in range(100)}
@@ -134,7 +134,7 @@ def test_nothing_is_made_up_whatever_a_model_writes(pieces: list[str]) -> None:
 
 
 @given(st.lists(SHAPE, max_size=40))
-def test_whatever_a_model_writes_fits_a_screen_or_is_whole(pieces: list[str]) -> None:
+def test_any_text_of_a_model_fits_a_screen_or_is_whole(pieces: list[str]) -> None:
     text = "".join(pieces)
     screen = phone_screen(text)
 

@@ -20,7 +20,7 @@ from tests.fixtures_database import (
     database,
     database_url,
     empty_url,
-    kill_others,
+    kill_other_connections,
     other,
     postgres_url,
     sqlite_url,
@@ -440,7 +440,7 @@ async def test_a_lost_connection_is_retried_where_that_is_safe(postgres_url: str
     async def work(connection: AsyncConnection) -> None:
         calls.append(1)
         await insert(connection, "a")
-        kill_others(postgres_url) if len(calls) == 1 else None
+        kill_other_connections(postgres_url) if len(calls) == 1 else None
         await connection.execute(sa.select(1))
 
     await opened.transact(work)
@@ -461,7 +461,7 @@ async def test_connections_that_died_in_the_pool_are_harmless(postgres_url: str)
     async with asyncio.TaskGroup() as group:
         for _ in range(10):
             group.create_task(opened.fetch(count))
-    kill_others(postgres_url)
+    kill_other_connections(postgres_url)
     assert await opened.fetch(count) == 0
     await opened.close()
 
@@ -473,7 +473,7 @@ async def test_a_lost_connection_is_reported_where_no_retry_is_safe(
 
     async def work(connection: AsyncConnection) -> None:
         await insert(connection, "a")
-        kill_others(postgres_url)
+        kill_other_connections(postgres_url)
         await connection.execute(sa.select(1))
 
     with pytest.raises(ConnectionLost):

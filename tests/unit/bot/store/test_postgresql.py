@@ -23,7 +23,7 @@ from bot.store.database import Database
 from bot.store.dialect import ConnectionLost
 from bot.store.tables import audit, replicas
 from bot.store.turn_steps import _HELD
-from tests.fixtures_database import kill_others, other, postgres_server, postgres_url
+from tests.fixtures_database import kill_other_connections, other, postgres_server, postgres_url
 from tests.held_connection import reading, writing
 
 __all__ = ["other", "postgres_url"]
@@ -163,7 +163,7 @@ async def test_one_lost_connection_discards_all_of_its_age(
     async with asyncio.TaskGroup() as group:
         for _ in range(4):
             group.create_task(opened.transact(partial(sleep, seconds=0.1)))
-    await asyncio.to_thread(kill_others, postgres_url)
+    await asyncio.to_thread(kill_other_connections, postgres_url)
     with pytest.raises(ConnectionLost):
         await opened.transact(partial(sleep, seconds=0.0), again=False)
     for _ in range(20):
@@ -178,7 +178,7 @@ async def test_a_connection_lost_at_its_commit_is_reported_as_that(
 
     async def work(connection: AsyncConnection) -> None:
         await sleep(connection, 0.0)
-        kill_others(postgres_url)
+        kill_other_connections(postgres_url)
 
     with pytest.raises(ConnectionLost):
         await opened.transact(work)
@@ -242,7 +242,7 @@ async def test_a_lost_connection_is_logged_once_for_all_callers(
         await append_audits(connection, [started(1)])
 
     await opened.transact(work)
-    await asyncio.to_thread(kill_others, postgres_url)
+    await asyncio.to_thread(kill_other_connections, postgres_url)
     with pytest.raises(ConnectionLost):
         await opened.transact(work)
     await opened.close()

@@ -39,7 +39,7 @@ def test_trouble_never_goes_round_in_a_pair(
     assert all(name in graph.reach(name) for name in "abcdef")
 
 
-def test_likely_edge_explains_and_puts_nobody_out_of_reach() -> None:
+def test_a_likely_edge_explains_and_rules_out_no_suspect() -> None:
     graph = CallGraph([("a", "b")], [("a", "c"), ("x", "y"), ("b", "a")])
 
     assert graph.passes_on("a", {"a": 10.0, "c": 9.0}, 0.5) == "c"
@@ -64,7 +64,7 @@ def test_likely_edge_explains_and_puts_nobody_out_of_reach() -> None:
         ("", []),
     ],
 )
-def test_an_error_of_a_client_says_whom_it_calls(error: str, called: list[str]) -> None:
+def test_an_error_of_a_client_names_its_server(error: str, called: list[str]) -> None:
     assert list(called_in(error, ["stock"])) == called
 
 

@@ -229,7 +229,7 @@ async def test_errors_that_stopped_have_an_end(silent: int, until: str | None) -
     assert change.get("until") == until
 
 
-async def test_traces_show_who_calls_whom_and_whose_time_grew() -> None:
+async def test_traces_show_calls_between_services_and_slower_ones() -> None:
     def spans(at: float, own_ms: int) -> list[dict[str, object]]:
         start, trace = int(at * 1e9), f"{int(at):032x}"
         shared = {"trace_id": trace, "start_ns": start}

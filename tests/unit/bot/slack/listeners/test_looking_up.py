@@ -286,7 +286,7 @@ async def test_a_problem_at_the_press_runs_nothing_and_is_reported(case: str) ->
     row = await bench.shown()
     CASES[case](bench)
     ingress = await bench.press(row)
-    told = list(ingress.told)
+    told = list(ingress.private_texts)
     assert await bench.carried(ingress) == []
     assert told or bench.world.row(row.id).state is ProposalState.EXPIRED
 

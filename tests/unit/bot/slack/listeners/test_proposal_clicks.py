@@ -37,7 +37,7 @@ async def test_a_confirm_by_a_holder_of_the_role_starts_the_decision(ingress: In
     assert response.status == 200
     assert (proposal_id, decision.to, decision.by) == ("p-1", ProposalState.CONFIRMED, "U1")
     assert decision.key == "p-1:confirmed:U1:300.3"
-    assert ingress.told == []
+    assert ingress.private_texts == []
 
 
 async def test_the_proposals_own_roles_are_checked(ingress: Ingress) -> None:
@@ -72,7 +72,7 @@ async def test_a_click_without_the_role_is_refused_privately_and_audited(
 ) -> None:
     click = pressed(action, "p-1", user={"id": "U9", "team_id": "T1"})
     response = await ingress.send(click)
-    (text,) = ingress.told
+    (text,) = ingress.private_texts
     (refused,) = ingress.memory.audit_log
     assert response.status == 200
     assert text == NOT_YOU
@@ -120,7 +120,7 @@ async def test_four_eyes_refuses_the_asker_and_accepts_another(ingress: Ingress)
     await ingress.send(pressed(CONFIRM, "p-1", user={"id": "U2", "team_id": "T1"}))
     assert refused == []
     assert [decision.by for _, decision in ingress.workflows.decisions] == ["U2"]
-    assert ingress.told == [FOUR_EYES]
+    assert ingress.private_texts == [FOUR_EYES]
 
 
 async def test_four_eyes_lets_the_asker_reject(ingress: Ingress) -> None:
@@ -147,7 +147,7 @@ async def test_a_button_on_another_card_gets_the_neutral_answer(
 ) -> None:
     ingress.proposals.rows[proposal().id] = proposal(**changes)
     await ingress.send(pressed(CONFIRM, "p-1"))
-    assert ingress.told == [replies.STALE_CARD]
+    assert ingress.private_texts == [replies.STALE_CARD]
     assert ingress.workflows.decisions == []
     assert ingress.memory.kinds() == [AuditKind.CLICK_REFUSED]
 
@@ -160,7 +160,7 @@ async def test_a_press_before_the_cards_message_is_stored_counts(ingress: Ingres
     ((proposal_id, decision),) = ingress.workflows.decisions
     assert (proposal_id, decision.to) == ("p-1", ProposalState.CONFIRMED)
     assert ingress.pressed == [("p-1", "200.2")]
-    assert ingress.told == []
+    assert ingress.private_texts == []
 
 
 async def test_a_press_repaints_only_a_settled_card(
@@ -179,7 +179,7 @@ async def test_a_press_repaints_only_a_settled_card(
 )
 async def test_an_invented_id_gets_the_same_neutral_answer(ingress: Ingress, value: str) -> None:
     await ingress.send(pressed(CONFIRM, value))
-    assert ingress.told == [replies.STALE_CARD]
+    assert ingress.private_texts == [replies.STALE_CARD]
     assert ingress.workflows.decisions == []
 
 
@@ -201,7 +201,7 @@ async def test_a_decided_proposal_reports_decider_decision_and_time(
         state=state, decided_by=UserId("U2"), decided_at=NOW
     )
     await ingress.send(pressed(CONFIRM, "p-1"))
-    (text,) = ingress.told
+    (text,) = ingress.private_texts
     assert text.startswith(said)
     assert ingress.workflows.decisions == []
 
@@ -210,7 +210,7 @@ async def test_a_failing_store_says_that_nothing_started(ingress: Ingress) -> No
     ingress.workflows.failures.append(StorageUnavailable("full"))
     response = await ingress.send(pressed(CONFIRM, "p-1"))
     assert response.status == 200
-    assert ingress.told == [replies.CLICK_NOT_STORED]
+    assert ingress.private_texts == [replies.CLICK_NOT_STORED]
 
 
 async def test_a_click_that_cannot_be_finished_in_time_says_so() -> None:
@@ -218,7 +218,7 @@ async def test_a_click_that_cannot_be_finished_in_time_says_so() -> None:
     ingress.proposals.rows[proposal().id] = proposal()
     ingress.workflows.gate.clear()
     await ingress.send(pressed(CONFIRM, "p-1"))
-    assert ingress.told == [replies.CLICK_TOO_SLOW]
+    assert ingress.private_texts == [replies.CLICK_TOO_SLOW]
 
 
 @pytest.mark.parametrize("foreign", [{"team": {"id": "T9"}}, {"api_app_id": "A9"}])
@@ -227,7 +227,7 @@ async def test_a_click_for_another_installation_does_nothing(
 ) -> None:
     await ingress.send(pressed(CONFIRM, "p-1", **foreign))
     assert ingress.workflows.decisions == []
-    assert ingress.told == []
+    assert ingress.private_texts == []
     assert ingress.memory.kinds() == [AuditKind.INGRESS_DENIED]
 
 
@@ -261,7 +261,7 @@ async def test_the_role_is_checked_again_when_the_form_is_sent(ingress: Ingress)
     ingress.roles.holders["responder"].clear()
     await ingress.send(submitted(opened_metadata(ingress), "no"))
     assert ingress.workflows.decisions == []
-    assert ingress.told == [NOT_YOU]
+    assert ingress.private_texts == [NOT_YOU]
     assert ingress.memory.kinds() == [AuditKind.CLICK_REFUSED]
 
 
@@ -284,14 +284,14 @@ async def test_a_form_of_unknown_origin_does_nothing(ingress: Ingress) -> None:
 async def test_a_form_that_does_not_open_is_reported(ingress: Ingress) -> None:
     ingress.api.answers["views.open"] = SurfaceFailed("expired_trigger_id", retryable=False)
     await ingress.send(pressed(REJECT, "p-1"))
-    assert ingress.told == [replies.FORM_NOT_OPENED]
+    assert ingress.private_texts == [replies.FORM_NOT_OPENED]
 
 
 async def test_a_freeze_refuses_confirm_and_lets_reject(ingress: Ingress) -> None:
     ingress.freezes.reason = "every action is frozen"
     await ingress.send(pressed(CONFIRM, "p-1"))
     assert ingress.workflows.decisions == []
-    assert "every action is frozen" in ingress.told[0]
+    assert "every action is frozen" in ingress.private_texts[0]
     assert [event.body["why"] for event in ingress.memory.audit_log] == ["frozen"]
     await ingress.send(pressed(REJECT, "p-1"))
     assert len(ingress.forms) == 1
@@ -301,13 +301,13 @@ async def test_an_unreadable_freeze_refuses_confirm(ingress: Ingress) -> None:
     ingress.freezes.broken = True
     await ingress.send(pressed(CONFIRM, "p-1"))
     assert ingress.workflows.decisions == []
-    assert ingress.told == [replies.CLICK_NOT_STORED]
+    assert ingress.private_texts == [replies.CLICK_NOT_STORED]
 
 
 async def test_a_refusal_opens_as_a_modal_for_the_person_who_pressed(ingress: Ingress) -> None:
     await ingress.send(pressed(CONFIRM, "p-1", user={"id": "U9", "team_id": "T1"}))
 
-    assert ingress.told == [NOT_YOU]
+    assert ingress.private_texts == [NOT_YOU]
     assert ingress.whispers.said == []
 
 

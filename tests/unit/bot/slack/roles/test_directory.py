@@ -62,7 +62,7 @@ async def test_a_member_of_the_user_group_may_confirm(world: World) -> None:
     assert await world.refusal("U1", "responder") is None
 
 
-async def test_a_person_without_the_role_learns_whom_to_ask(world: World) -> None:
+async def test_a_person_without_the_role_learns_the_approvers(world: World) -> None:
     refusal = await world.refusal("U2", "responder", "lead")
     assert refusal == "You don't have the role for this. Ask a responder or lead."
 
