@@ -45,7 +45,7 @@ class AwsCredentials:
         self._key = key
         self._profile = profile
         self._session: Session | None = None
-        self._lock = asyncio.Lock()
+        self._looking: asyncio.Future[AwsKey] | None = None
         self._is_loaded = False
         self._problem = "" if find_spec("botocore") else MISSING
         self._problem_until = float("inf") if self._problem else 0.0
@@ -77,9 +77,13 @@ class AwsCredentials:
     async def _found(self) -> AwsKey:
         if is_confined():
             raise Refused("AWS credentials are not looked up in local-only mode; configure keys")
+        # One look-up at a time: it goes on behind its deadline, and would take thread after thread.
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.get_running_loop().run_in_executor(None, self._look_up)
+            self._looking.add_done_callback(lambda each: each.cancelled() or each.exception())
         try:
-            async with asyncio.timeout(LOOK_UP_S), self._lock:
-                return await asyncio.to_thread(self._look_up)
+            async with asyncio.timeout(LOOK_UP_S):
+                return await asyncio.shield(self._looking)
         except TimeoutError as error:
             raise TimedOut(f"no AWS credentials within {LOOK_UP_S:.0f} s") from error
 

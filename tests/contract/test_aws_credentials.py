@@ -243,6 +243,20 @@ async def test_a_silent_credential_source_times_out(
     assert looked.problem == "no AWS credentials within 0 s"
 
 
+async def test_a_silent_credential_source_takes_one_thread_for_all_callers(
+    services: Services, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credentials, "LOOK_UP_S", 0.05)
+    machine.env("AWS_METADATA_SERVICE_TIMEOUT", "30")
+    services.silent = True
+    instance(machine, services)
+    looked = AwsCredentials(REGION)
+    for _ in range(8):
+        with pytest.raises(TimedOut):
+            await looked.key()
+    assert len(services.asked) <= 1
+
+
 @pytest.mark.parametrize(
     ("prepare", "name", "why"),
     [
