@@ -100,6 +100,8 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
         return Round(
             calls=(Call("core__compare_to_baseline", P99), Call("core__error_patterns", PATTERNS))
         )
+    if "rows" in asked:
+        return Round(text=(f"{HEADLINE}\n\n{WIDE}\n",))
     return Round(text=("The p99 rose ", "[E1] [E2]. "), hold=HELD, hold_at=2)
 
 
@@ -368,6 +370,24 @@ async def test_a_long_answer_keeps_its_headline_in_sight_and_the_rest_behind_evi
             own, turn = await each.evaluate(widths)
             assert own == turn <= size[0]
         assert await visitor.faults() == []
+
+
+async def test_many_unbacked_statements_are_counted_and_listed_on_request(
+    stage: Stage, visit: Visit
+) -> None:
+    async with visit(PHONE) as visitor:
+        await visitor.sign_in(await token_for(stage, "mira", "responder"))
+        await visitor.ask("why is it slow? as rows")
+        doubts = visitor.page.locator(".doubts")
+
+        await expect(doubts.locator("summary")).to_have_text(
+            re.compile(r"[123]\d statements not backed by the evidence")
+        )
+        await expect(doubts.get_by_role("list")).to_be_hidden()
+        await doubts.locator("summary").click()
+        await expect(doubts.get_by_role("list")).to_contain_text(
+            "checkout-0, Running, node-0 (not in any result"
+        )
 
 
 async def test_a_reader_of_the_rest_stays_at_the_line_when_the_answer_ends(

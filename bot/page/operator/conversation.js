@@ -8,10 +8,12 @@ import { markdown } from "/page/text.js";
 import { count, dollars, moment, seconds, straight, tool, visible } from "/page/words.js";
 
 const MOST_MARKED = 100_000; // characters of an answer that are laid out; the rest stands as it is
+const MOST_OPEN = 2; // unbacked statements that are shown unasked: an answer fits a phone
 const STATES = [["supported", "supported"], ["contradicted", "contradicted"], ["unchecked", "not checked"]];
 const BAR_PX = 60; // the bar that stays on top
 const CITED = /\[(E\d{1,4})\]/;
 
+const cells = (text) => text.replace(/^\s*\||\|\s*$/g, "").split("|").map((each) => each.trim()).join(", "); // of a table's row
 const lines = (node) => [...node.querySelectorAll("p, li, tr, pre, h4")];
 
 // Laid out as answers are: what came of an action stands in a block.
@@ -73,8 +75,8 @@ class Answer {
     this.more.replaceChildren(...[
       this.done?.more ? h("p", { class: "muted left-out" }, `${count(this.done.more, "more line")} behind Evidence`) : null,
       this.isRunning ? h("p", { class: "working" }, "Kortex is working on this") : null,
-      doubts.length ? h("details", { class: "doubts", open: true }, h("summary", {}, `${count(doubts.length, "statement")} not backed by the evidence`),
-        h("ul", {}, ...doubts.map((each) => h("li", {}, straight(each.text), h("span", { class: "muted" }, ` ${straight(each.note)}`))))) : null,
+      doubts.length ? h("details", { class: "doubts", open: doubts.length <= MOST_OPEN }, h("summary", {}, `${count(doubts.length, "statement")} not backed by the evidence`),
+        h("ul", {}, ...doubts.map((each) => h("li", {}, straight(cells(each.text)), h("span", { class: "muted" }, ` (${straight(each.note)})`))))) : null,
     ].filter(Boolean));
     if (at < 0) return false;
     this.panel.open = true;
