@@ -61,7 +61,7 @@ class Owners:
             owners[one.label].update(*(self._labels[product] for product in self._named(one)))
         return [Doubt(label, sorted(of)) for label, of in sorted(owners.items())]
 
-    def belongs_to_another(
+    def owned_by_another(
         self, series: Iterable[tuple[Sighting, Mapping[str, str]]]
     ) -> set[Sighting]:
         """The sightings all of whose series (with their labels) belong to other products."""

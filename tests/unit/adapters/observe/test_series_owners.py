@@ -22,7 +22,7 @@ def owners(
 
 def belongs_to_another(seen: Sighting, *series: Mapping[str, str]) -> bool:
     told = [(seen, labels) for labels in series]
-    return bool(owners(OWN, seen).belongs_to_another(told))
+    return bool(owners(OWN, seen).owned_by_another(told))
 
 
 @pytest.mark.parametrize(
@@ -94,11 +94,11 @@ def test_a_product_of_a_namespace_is_not_that_of_another() -> None:
     seen = Sighting("rows_total", "type", "web", "shop")
     found = owners(own, seen, products=("shop/web",))
 
-    assert found.belongs_to_another([(seen, {"job": "web"})]) == set()
-    assert found.belongs_to_another([(seen, {"job": "db"})]) == {seen}
+    assert found.owned_by_another([(seen, {"job": "web"})]) == set()
+    assert found.owned_by_another([(seen, {"job": "db"})]) == {seen}
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(LABELS), st.text(max_size=9), max_size=4)))
 def test_a_series_found_by_a_usual_label_is_never_removed(series: list[dict[str, str]]) -> None:
     told = [(OWN, labels) for labels in series]
-    assert owners(OWN, BY_TYPE).belongs_to_another(told) == set()
+    assert owners(OWN, BY_TYPE).owned_by_another(told) == set()
