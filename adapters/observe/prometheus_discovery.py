@@ -217,9 +217,7 @@ class Discovery:
         owners = Owners(seen, products, asked)
         told = {each.label: [*each.owners, *by[each.label]] for each in owners.doubts()}
         rows = await self._sighted(_seen_parts(products, told, pods), at) if told else []
-        owned_by_another = owners.owned_by_another(
-            (_sighting(row, namespace), row) for row in rows
-        )
+        owned_by_another = owners.owned_by_another((_sighting(row, namespace), row) for row in rows)
         return [one for one in seen if one not in owned_by_another]
 
     async def _sighted(self, parts: Sequence[str], at: datetime) -> list[Mapping[str, str]]:
