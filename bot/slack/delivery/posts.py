@@ -5,6 +5,7 @@ The most urgent goes first, then the longest waiting. A waiting message may beco
 
 import heapq
 import math
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 from bot.slack.delivery.pacing import Bucket, Rates, Urgency
@@ -34,15 +35,14 @@ class PostPlanner:
 
     rates: Rates
     _all: Bucket = field(init=False)
-    _channels: "_Channels" = field(init=False)
+    _channels: defaultdict[str, _Channel] = field(init=False)
     _wishes: dict[int, _Wish] = field(default_factory=dict)
     _asked: int = 0
 
     def __post_init__(self) -> None:
         rates = self.rates
-        per_s = rates.all_posts_per_minute / 60
-        self._all = Bucket(rates.all_posts_burst, per_s)
-        self._channels = _Channels(rates)
+        self._all = Bucket(rates.all_posts_burst, rates.all_posts_per_minute / 60)
+        self._channels = defaultdict(lambda: _Channel(Bucket(rates.post_burst, rates.posts_per_s)))
 
     def open(self, key: int, channel: str = "") -> None:
         self._wishes[key] = _Wish(channel)
@@ -145,14 +145,3 @@ class PostPlanner:
         ]
         for name in idle:
             del self._channels[name]
-
-
-class _Channels(dict[str, _Channel]):
-    def __init__(self, rates: Rates) -> None:
-        super().__init__()
-        self._rates = rates
-
-    def __missing__(self, name: str) -> _Channel:
-        rates = self._rates
-        made = self[name] = _Channel(Bucket(rates.post_burst, rates.posts_per_s))
-        return made
