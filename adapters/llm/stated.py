@@ -16,7 +16,7 @@ _FEWEST_WORDS: Final = 3
 _ASKS: Final = re.compile(
     r"\W*(?:(?:please|can|could|would|will|should|do|does|did|is|are|was|were|has|have|had|why|(?:what|which|how|who|when|where)(?:['’]?s)?|whom|"
     r"any|anything|show|check|look|find|investigate|compare|list|get|tell|give|see|search|try|run|query|fetch|verify|confirm|"
-    r"(?:the )?(?:logs?|lines?|events?|deploys?|traces?|metrics?|graph|p\d\d) (?:of|from|in|for|between|since|after|before|at)|dig|go|start|continue|again|retry|and|but|so|then|now|also|propose|roll|restart|scale|status|ok[, ]|hey[, ]|kortex)\b|$)",
+    r"(?:the )?(?:logs?|lines?|events?|deploys?|traces?|metrics?|graph|p\d\d) (?:of|from|in|for|between|since|after|before|at|around|near|with)|dig|go|start|continue|again|retry|and|but|so|then|now|also|propose|roll|restart|scale|status|ok[, ]|hey[, ]|kortex)\b|$)",
     re.IGNORECASE,
 )
 # A question that is passed on: "support asks if carts are fine".

@@ -6,7 +6,8 @@ from typing import Final
 
 from adapters.llm.triage.case import Case, plain
 from adapters.llm.triage.done import decision_sentence, waiting
-from adapters.llm.triage.meaning import KNOWN_WORDS
+from adapters.llm.triage.meaning import is_foreign
+from adapters.llm.triage.spelling import spelled_out
 from adapters.llm.triage.surroundings import quoted
 
 _ABLE: Final = (
@@ -46,9 +47,8 @@ def beyond_lines(case: Case) -> Iterator[str]:
     """One sentence that it cannot be answered here, and what can."""
     match case.asked.wish:
         case "":
-            words = re.findall(r"[^\W\d_]+", case.question.lower())
-            is_foreign = len(words) > 2 and KNOWN_WORDS.isdisjoint(words)
-            only = " I read only English." if is_foreign else ""
+            is_other = is_foreign(spelled_out(case.question, case.products), case.products)
+            only = " I read only English." if is_other else ""
             yield f"**I cannot answer this without a model, so I checked nothing.**{only} {can_ask(case)}"
         case wish if wish == _REPORT:
             yield (

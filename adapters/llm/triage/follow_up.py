@@ -15,7 +15,7 @@ from adapters.llm.triage.question import ParsedQuestion, understand
 from tools.output import lines_of
 
 _OF_IT: Final = re.compile(
-    r"\b(?:to|of|in|for|on|with) (?:it|them)\b|\b(?:its|(?<!is )(?<!are )(?<!was )there(?! be\b))\b|\bdescribe (?:it|that)\b",
+    r"\b(?:to|of|in|for|on|with) (?:it|them)\b|\b(?:its(?! (?:back|over|fine|ok|okay|fixed|good|better|worse|down|up|still|slow|not|all)\b)|(?<!is )(?<!are )(?<!was )there(?! be\b))\b|\bdescribe (?:it|that)\b",
     re.IGNORECASE,
 )
 _OF_ALL: Final = frozenset({"deploys", "done", "pods"})  # where no product is named

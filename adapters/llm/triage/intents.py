@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from adapters.llm.on_call import ASKED as ON_CALL
 from adapters.llm.stated import is_alert, is_log_line
-from adapters.llm.triage.meaning import KNOWN_WORDS
+from adapters.llm.triage.meaning import KNOWN_WORDS, is_foreign
 from adapters.llm.triage.spelling import spelled_out
 
 Topic = Literal[
@@ -98,17 +98,18 @@ _CLUSTER_TALK: Final = (
 )
 _TABLE: Final[Sequence[_Row]] = (
     # Courtesies and questions about Kortex.
+    _row("done", r"(?:yes|yep|yeah|yup|sure)(?: please)?[ .!]*", whole=True, later=True),
     _row("thanks", r"(?:(?:ok|okay|great|good|cool|nice|perfect|awesome|got it|alright|sweet|super|fine|thanks|thank you|thx|ty|tyvm|cheers|"
          r"merci|danke|will do|noted|understood|makes sense|good (?:job|bot|work)|well done|np|no problem|done|lgtm|lol|yes|no|yep|nope|sure|"
-         r"never ?mind|nvm|haha\w*|heh|rofl|lmao|nah|neat|brilliant|legend|man|mate|bro|dude|buddy|guys?|folks|friend|pal|my|one|you|a|much appreciated|appreciate it|fair enough|sounds good|works for me|by me|found (?:it|the (?:problem|cause|issue))|agreed|ack|roger|copy that|(?:i am |we are )?clos(?:e|ing) (?:this|it)|closing|bye|k|kk|you rock|that (?:helps|helped)|(?:i am |we are )?(?:going|off|back) to (?:bed|sleep)|good ?night|"
+         r"never ?mind|nvm|haha\w*|heh|rofl|lmao|nah|neat|brilliant|legend|man|mate|bro|dude|buddy|guys?|folks|friend|pal|bot|my|one|you|a|much appreciated|appreciate it|fair enough|sounds good|works for me|by me|found (?:it|the (?:problem|cause|issue))|agreed|ack|roger|copy that|(?:i am |we are )?clos(?:e|ing) (?:this|it)|closing|bye|k|kk|you rock|that (?:helps|helped)|(?:i am |we are )?(?:going|off|back) to (?:bed|sleep)|good ?night|"
          r"(?:a lot|so much|very much|kortex|all|everyone|team|again|for (?:that|this|the help|now)))[ ,.!:;()-]*)+", whole=True),
     _row("greeting", r"(?:hi|hello|hey|hiya|yo|sup|ping|test|(?:hey |hello )?(?:are )?you (?:still )?(?:there|up|here|around|awake|alive|working)|(?:is )?any(?:one|body) (?:there|here|home)|good (?:morning|afternoon|evening))(?: (?:kortex|bot|there|all|everyone))?[ .!?]*", whole=True),
     _row("help", r"(?:help(?: me)?|what (?:can|do) you (?:do|see|know|look at)(?: here| for (?:me|us))?|what (?:can|should) (?:i|we) ask(?: you)?|what else can (?:you|i) (?:do|ask)|who are you|what are you|"
          r"are you (?:a )?(?:bot|human|ai)|how (?:do|can|should) (?:i|we) (?:use|ask|talk to) (?:you|kortex|this)|commands?|usage|"
          r"menu|how do you work|what is kortex|how are you)[ ?.!]*", whole=True),
-    _row("recap", _FILLER + r"(?:catch (?:me|us) up.*|(?:(?:give|write|get|draft|post|send)(?: me| us)? )?(?:an? |the )?(?:quick |short |brief )?(?:summary|recap|status|update|overview|status update|(?:short|quick) version|one ?liner|bottom line|gist)"
+    _row("recap", _FILLER + r"(?:catch (?:me|us) up.*|(?:(?:give|write|get|draft|post|send)(?: me| us)? )?(?:an? |the )?(?:quick |short |brief )?(?:summary|recap|status|update|overview|status update|(?:short|quick) (?:version|story)|one ?liner|bottom line|gist)"
          r"(?: (?:of|on) (?:this|the|it)(?: (?:thread|incident|outage))?)?(?: in (?:one|two|a few|three|\d) \w+)?(?: (?:for|to) (?:the |my |our )?[\w ]+)?|(?:(?:tell|give|explain|say)(?: it)?(?: to)?(?: me| us)?(?: it)? )?(?:in (?:one|two|a few|three|\d|a) (?:\w+ )?(?:lines?|sentences?|words?|nutshell)|short(?:ly)?|briefly)|long story short|which (?:service|product|component|deployment|database|db|one)|summari[sz]e\b.*|(?:(?:give|write|get|send) (?:me|us) )?(?:a |the )?(?:quick |short )?summary for\b.*|sum (?:it |this )?up\b.*|what (?:is|was) (?:it|this)(?: (?:about|all about))?|where (?:are|do) we(?: stand)?(?: at)?|"
-         r"what is (?:the )?(?:status|state|situation|latest|new|going on here|story)|any (?:updates?|news)|what happened|anything (?:new|else)|"
+         r"what is (?:the )?(?:status|state|situation|latest|new|going on here|story|up)|i am (?:here|back|online|awake|up)\b.*|any (?:updates?|news)|what happened|anything (?:new|else)|"
          r"what did i miss|bring me up to speed|i just (?:joined|got here|woke up)\b.*|brief me)" + _END, whole=True, later=True),
     _row("beyond", r"\b(?:post ?mortem|incident report|rca|write ?up|retro(?:spective)?)\b", subject="write a report"),
     # What people did, and who they are.
@@ -145,7 +146,7 @@ _TABLE: Final[Sequence[_Row]] = (
     _row("cause", r"^" + _FILLER + r"(?:(?:its|it is|" + _THING + r")(?: is| are)? )?(?:(?:looks?|looking|seems?|feels?) (?:like )?(?:it is )?)?(?:all |much |a bit |way )?(?:worse|" + _FINE + r"|back to normal)" + _END, part="over", whole=True, later=True),
     _row("beyond", r"\bhappen again\b|\bcome back\b", subject="predict whether it comes back", later=True),
     _row("cause", r"\b(?:which|what) (?:service|product|app|component|one)s? (?:has|have|is|are) (?:the )?(?:highest|most|worst|slowest|biggest)\b|\b(?:slowest|worst|sickest|unhealthiest|most (?:broken|affected|errors?)) (?:service|product|app|component|one)s?\b|\bwho is (?:the )?(?:slowest|worst)\b", part="impact", later=True),
-    _row("cause", r"\b(?:do|should|shall) (?:i|we) (?:really |just |now )?(?:roll|restart|revert)\b|\b(?:roll(?:ing)? back|restart|revert|fix) or (?:just |do )?(?:not|wait|leave|keep|watch)\b|\b(?:act|wait) or\b|\bworth (?:a |the )?(?:roll|restart|revert)\w*", part="next", later=True),
+    _row("cause", r"\b(?:would|will|could|might|does) (?:a |the |it )?(?:restart\w*|roll(?:ing)? back|revert\w*|scal\w+|reboot\w*)\b[^?]*\b(?:help|fix|work|solve)\w*|\b(?:do|should|shall) (?:i|we) (?:really |just |now )?(?:roll|restart|revert)\b|\b(?:roll(?:ing)? back|restart|revert|fix) or (?:just |do )?(?:not|wait|leave|keep|watch)\b|\b(?:act|wait) or\b|\bworth (?:a |the )?(?:roll|restart|revert)\w*", part="next", later=True),
     _row("deploys", r"\b(?:somebody|someone|anyone|anybody|who|they) (?:has |have )?(?:chang\w*|touch\w*)\b", later=True),
     _row("cause", r"^" + _FILLER + r"(?:is|are|was) " + _THING + r" (?:all |really |finally |now |already )*(?:over|fixed|resolved|solved|mitigated|recovered)" + _END, part="over", whole=True),
     _row("pods", r"^" + _FILLER + r"(?:is|are) (?:all |any |the |our )*(?:pods?|nodes?|containers?|replicas?)\b|\bpod restarts\b", later=True),
@@ -155,17 +156,18 @@ _TABLE: Final[Sequence[_Row]] = (
     _row("cause", r"^" + _FILLER + r"(?:is|are|was|were) " + _THING + r" (?:all |really |finally |now |already )*(?:\w+ )?(?:all |really |finally |now |already |back to |back )*" + _FINE + r"\b.*", part="over", later=True),
     _row("cause", r"\b(?:what|which|who)\b[^?]*\b(?:first|earliest)\b|\bhow long (?:did|was|were|has|have|had|is|are)\b.*|\b(?:since|for) how long\b|\bwhen (?:exactly |precisely )?did (?:it|this|that|the \w+) (?:start|begin|end|stop)\w*|\b(?:before or after|after or before) (?:the |that |this )?(?:\w+ )?(?:deploy|release|roll|change|version)\w*|^" + _FILLER + r"(?:since|from) when\b.*", part="onset", later=True),
     _row("cause", r"\bimpact(?:ed)?\b(?! of)|\baffected (?:services?|products?|systems?)\b|\bblast radius\b|\bhow bad\b|\bhow many (?:customers|users|people|clients|orders|buyers)\b|\bwho (?:is|else is|are) (?:affected|hit|impacted|suffering)"
-         r"|\b(?:which|what) (?:\w+ )?(?:services?|products?|customers|users|apps?|else|others?|systems) (?:is|are|were|was) (?:also )?(?:affected|impacted|failing|slow|broken|hit|down)\b|\bseverity\b|\bsev ?\d\b|\b(?:what|anything) else (?:is )?(?:affected|broken|slow|failing|wrong|down|hit)\b|\bhow (?:serious|severe)\b"
+         r"|\b(?:which|what) (?:\w+ )?(?:services?|products?|customers|users|apps?|else|others?|systems) (?:is|are|were|was) (?:also )?(?:affected|impacted|failing|slow|broken|hit|down)\b|\b(?:tell|inform|notify|update) (?:the |our )?(?:customers?|users?|clients?)\b|\bstatus page\b|\bseverity\b|\bsev ?\d\b|\b(?:what|anything) else (?:is )?(?:affected|broken|slow|failing|wrong|down|hit)\b|\bhow (?:serious|severe)\b"
          r"|\b(?:customers?|users?|people|clients|buyers|orders|carts|payments|requests)\b[^.?!]*\b(?:affected|impacted|notic\w+|complain\w*|lost|suffer\w*|stuck)\b|\b(?:los(?:e|es|ing)|dropping|hitting|hurting|affecting) (?:\w+ )?(?:customers?|users?|orders|money|revenue|carts|payments|requests)\b|\b(?:are|is) (?:customers|users|people|anyone|anybody|anything|others?|other (?:services|products)) (?:else )?(?:also )?(?:affected|impacted|hit|seeing)\b", part="impact"),
     _row("runbook", r"\b(?:runbooks?|playbooks?|documentation|docs|procedure|wiki|sop)\b|\bhow do we usually\b"),
     _row("cause", r"\bwhat happens (?:if|when)\b|\bwhy not (?:just |simply )?" + _VERB + r"\b|\bwhy not\W*$|\bwho (?:can|may|must|should|has to) (?:approve|confirm|decide|press)|\bis (?:it|this|that|the \w+(?: \w+)?|rolling back) (?:safe|reversible|risky|dangerous)\b|\bwhat (?:does|will|would) (?:the |that |this )?(?:card|button|roll back|confirm|it) do\b|\bcan (?:i|we) undo\b|\bsafe to\b|\bwhat is safe\b", part="next"),
     _row("cause", r"\bwhat (?:should|can|do|could|must|shall|would) (?:i|we|you|they)(?: need to| have to)? (?:do|try|recommend|suggest|propose|advise)\b|\bwhat now\b|\bwhat (?:is|are|next)(?: the)? (?:next|options)\b|\bnext steps?\b|\bwhat next\b|\bhow (?:do|can|to|should|could|would)(?: i| we| you)? ?(?:fix|mitigate|solve|resolve|stop|repair|remediate)\b"
-         r"|\byou (?:recommend|suggest|advise|propose)\b|\b(?:any|your) (?:recommendations?|suggestions?|ideas?|advice|fix)\b|\brecommended\b|\b(?:should|shall|can|could) (?:i|we) (?:just |also |maybe )?(?!see|get|have|look|know|ask|do\b)\w+\b|^" + _FILLER + _POLITE + r"(?:fix|repair|solve|mitigate) (?:it|this|that)\b|\bis there (?:a )?(?:fix|workaround)\b|\bhow to (?:fix|mitigate)\b", part="next"),
+         r"|\byou (?:recommend|suggest|advise|propose)\b|\b(?:any|your) (?:recommendations?|suggestions?|ideas?|advice|fix)\b|\brecommended\b|\b(?:should|shall|can|could) (?:i|we) (?:just |also |maybe )?(?!see|get|have|look|know|ask|do\b|trust|tell|rely)\w+\b|^" + _FILLER + _POLITE + r"(?:fix|repair|solve|mitigate) (?:it|this|that)\b|\bis there (?:a )?(?:fix|workaround)\b|\bhow to (?:fix|mitigate)\b", part="next"),
     _row("cause", r"\b(?:are )?you (?:so |really )?(?:sure|certain|confident)\b|\bhow (?:sure|certain|confident|reliable)\b|\bwhat (?:did|have|else did|all did|do)(?: not)? you (?:all |not |actually |even )?(?:look|check|see|seen|read|miss|know|do)\w*|\b(?:is|are) (?:this|that|it|these) (?:just |only )?(?:a )?(?:guess\w*|fact|proven)\b|\bwhat (?:makes|made) you\b|\bdid you (?:look|check|consider|see)\b|\bwhere did you look\b|\b(?:what|show me|show) (?:is )?(?:the |your )?(?:evidence|proof)\b"
-         r"|\bbased on what\b|\bhow do you know\b|\bwhy do you (?:think|say|believe)\b|\bprove it\b|\b(?:really|seriously)\b\?*$|\bwhat (?:is|are) (?:missing|not checked)\b|\bconfidence\b|\bcould (?:it|you) be (?:wrong|something else)\b", part="coverage", later=True),
+         r"|\bbased on what\b|\bhow do you know\b|\bwhy do you (?:think|say|believe)\b|\bprove it\b|\b(?:really|seriously)\b\?*$|\bwhat (?:is|are) (?:missing|not checked)\b|\bconfidence\b|\btrust\b|\brely on\b|\bcould (?:it|you) be (?:wrong|something else)\b", part="coverage", later=True),
     # Lines, deploys, figures: listed, not weighed.
     _row("beyond", r"\b(?:code|diff|commits?|pull requests?|pr|source) ?(?:change|changes)?\b.*\bv?\d|\b(?:show|what is|see|get) (?:me )?(?:the )?(?:code|diff|commits?|pull requests?)\b", subject="show the code of a change"),
     _row("beyond", r"<?https?://\S+", subject="open links", whole=True),
+    _row("beyond", r"(?:[a-z]+ ){0,3}<?https?://\S+(?: [a-z]+){0,4}[ ?.!>]*", subject="open links", whole=True, later=True),
     _row("beyond", r"\b(?:silence|mute|snooze|suppress)\b|\back(?:nowledge)? (?:it|this|that|the)\b", subject="silence alerts"),
     _row("beyond", r"\berror budgets?\b|\bsl[oa]s?\b", subject="read error budgets or SLOs"),
     _row("beyond", r"(?<!stack )\btraces?\b(?! ?backs?)|\bspans?\b", subject="show single traces"),
@@ -235,7 +237,7 @@ def intents(text: str, names: Collection[str], *, later: bool) -> Sequence[Inten
     if whole is not None and whole.topic in {"order", "thanks"}:
         return (whole,)
     parts = [part for part in _CLAUSES.split(plain) if len(part.split()) >= _FEWEST_WORDS]
-    rows = _TABLE if whole else (*_TABLE, *_BY_WORDS)
+    rows = _TABLE if whole or is_foreign(plain, names) else (*_TABLE, *_BY_WORDS)
     found = [one for part in parts if (one := _intent(part, rows, later=later))]
     several = list(dict.fromkeys(found))
     several = several if parts[1:] else []
@@ -248,7 +250,7 @@ def intents(text: str, names: Collection[str], *, later: bool) -> Sequence[Inten
         several = [one for one in several if one.part == "coverage"]  # no new report beside that
     if len(several) > 1:
         return several[:2]
-    whole = whole or _intent(plain, _BY_WORDS, later=later)
+    whole = whole or _intent(plain, rows, later=later)
     return (whole,) if whole is not None else several
 
 

@@ -70,7 +70,7 @@ def _text(case: Case) -> str:
     """What the lines are to hold: quoted, a path, a word after "with"; the words of a pasted line."""
     if is_log_line(case.question):
         said = _SAID_IN_LINE.search(case.question)
-        return _constant(said[1] if said else case.question)
+        return _constant(said[1] if said else case.question, case.products)
     if found := _QUOTED.search(case.question) or _SINGLE_QUOTED.search(case.question):
         return found[1]
     if found := _PATH.search(case.question):
@@ -86,14 +86,15 @@ _WORDS_CHARS: Final = 80
 _NO_TEXT: Final = frozenset({"the", "any", "this", "that", "all", "logs", "log", "lines", "it"})
 
 
-def _constant(line: str) -> str:
+def _constant(line: str, products: Sequence[str]) -> str:
     """The longest run of words: what a program writes alike in each of its lines."""
     runs: list[list[str]] = [[]]
     for token in line.split():
         word = token.strip(".,;:!'")
-        if word.isalpha():
+        is_text = word.isalpha() and not _is_level(word.lower()) and word not in products
+        if is_text:
             runs[-1].append(word)
-        if not word.isalpha() or token[-1] != word[-1]:
+        if not is_text or token[-1] != word[-1]:
             runs.append([])
     return max((" ".join(run)[:_WORDS_CHARS] for run in runs), key=len)
 

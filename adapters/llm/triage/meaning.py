@@ -5,6 +5,7 @@ What has a question mark is one in any language: "por que va lento?", "neden yav
 
 import difflib
 import re
+from collections.abc import Collection
 from typing import Final
 
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
@@ -14,6 +15,7 @@ _MOST_WORDS: Final = 8
 _ALIKE: Final = 0.8
 _TYPO: Final = 0.84  # "ghost" is no typo of "host", nor "mailer" of "mail"
 _FEWEST_LETTERS: Final = 4
+_FEWEST_WORDS: Final = 3
 # What questions are made of, and what people on call ask about; typos of these count, too.
 _COMMON: Final = """
     a about add after again all alright am an and any anybody anyone anything are around as at back
@@ -45,7 +47,7 @@ _COMMON: Final = """
     hanging hung leak lost missing overload overloaded page paging pending plan propose reboot
     recommend recover recovered refused rejected retries scale scaling shorter stopped summaries
     suspended throttled tl tldr unhealthy unstable
-    chart charts plot draw diagram related relate normally
+    wait lets min mins sec secs story chart charts plot draw diagram related relate normally
     minute minutes hour hours day days week night morning evening noon midnight
 """
 KNOWN_WORDS: Final = frozenset(_COMMON.split())
@@ -59,6 +61,13 @@ def is_understood(text: str) -> bool:
     if not words or len(words) > _MOST_WORDS or not text.isascii() or _SHAPED.search(text):
         return True
     return any(map(_is_known, words))
+
+
+def is_foreign(text: str, names: Collection[str] = ()) -> bool:
+    """Whether a message of several words is hardly made of English ones and of names."""
+    words = [word.lower() for word in _WORD.findall(text)]
+    known = sum(word in KNOWN_WORDS or word in names or len(word) == 1 for word in words)
+    return len(words) >= _FEWEST_WORDS and known < len(words) / 3
 
 
 def is_known_word(text: str) -> bool:

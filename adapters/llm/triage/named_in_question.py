@@ -14,7 +14,7 @@ _SPOKEN_OF: Final = re.compile(
     r"\b(?:(?:is|are|was|were)\s+(?:the\s+)?([a-z][\w-]+)\s+(?:so\s+|still\s+|really\s+)?"
     r"(?:slow|down|broken|failing|fine|ok|okay|healthy|up|degraded|unavailable)\b"
     r"|(?:changed in|logs of|logs for|wrong with)\s+(?:the\s+)?([a-z][\w-]+)"
-    r"|(?:what|how) about\s+(?:the\s+)?(?:new\s+|old\s+)?([a-z][\w-]+)(?:\s+service)?\W*$)"
+    r"|(?:(?:what|how) about|did you (?:check|look at|consider))\s+(?:the\s+)?(?:new\s+|old\s+)?([a-z][\w-]+)(?:\s+service)?\W*$)"
 )
 _TROUBLE: Final = (
     r"(?:alert(?:s|ed|ing)|fir(?:es|ed|ing)|pag(?:es|ed|ing)|fail(?:s|ed|ing)|crash(?:es|ed|ing)|down"

@@ -78,6 +78,9 @@ _BE_IT: Final = re.compile(
     r"culprit|problem|reason)|to\s+blame)|(?:is|was)\s+(?:it\s+)?(?:the\s+|our\s+)?([\w.-]+?)(?:['’]?s)?\s+(?:the\s+culprit|to\s+blame|fault)|(?:not|so\s+not|nothing\s+to\s+do\s+with)\s+(?:the\s+|our\s+)?([\w.-]+)[,\s]+(?:right|then|correct|yes))\W*",
     re.IGNORECASE,
 )
+_THE_PART: Final = re.compile(
+    r"(?:(?:and|ok|so|but|what about|how about)[, ]+)*(?:the |our )(database|db|cache|queue|network|dns)s?\W*"
+)
 _WHY_NOT: Final = re.compile(
     r"(?:and |so |but )*why (?:is it )?not (?:the )?[\w.-]+ ?\?*", re.IGNORECASE
 )
@@ -103,7 +106,7 @@ _BESIDE_TROUBLE: Final = frozenset({"deploys", "pods", "history", "runbook", "fi
 _LISTED: Final = frozenset({"deploys", "pods", "logs", "figure"})
 _NO_THING_WORDS: Final = (
     "over ok okay fine you me safe possible true now still again better worse there going "
-    "getting really done today"
+    "getting really done today lot lots much bad big high low serious"
 )
 _NO_THING: Final = frozenset(_NO_THING_WORDS.split())
 
@@ -228,11 +231,18 @@ def _named_in(
             or (is_cause and not thought and is_understood(text) and unread_name(lowered))
             or ""
         )
+    if (
+        not found
+        and not thought
+        and not stranger
+        and (part := _THE_PART.fullmatch(text.lower().strip()))
+    ):
+        stranger = part[1]
     if not found and is_part_of(stranger, products):
         thought, stranger = stranger, ""  # "is the db slow?" asks about the databases
     if found and found[0].topic == "logs" and _STATE.fullmatch(stranger):
         stranger = ""  # "logs of the crashing pod"
-    if found and found[0].topic == "pods" and stranger in KNOWN_WORDS:
+    if found and found[0].topic == "pods" and (stranger in KNOWN_WORDS or _CLUSTER.match(stranger)):
         stranger = ""  # "are the pods fine?"
     return subject, about, thought, stranger, found
 

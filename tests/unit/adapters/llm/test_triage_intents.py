@@ -166,6 +166,14 @@ async def later(question: str, *, told: str = "", **around: Any) -> Investigatio
         ("how many 500s in the last 5 min", "figure", "all"),
         ("was there a config change", "deploys", "all"),
         ("nope dont roll back", "done", "all"),
+        ("ok im here, whats up", "recap", "all"),
+        ("can we trust this", "cause", "coverage"),
+        ("should we tell customers", "cause", "impact"),
+        ("yes", "done", "all"),
+        ("logs around 15:10", "logs", "all"),
+        ("good job bot", "thanks", "all"),
+        ("would a restart help", "cause", "next"),
+        ("https://jira.test/OPS-1 is this related", "beyond", "all"),
         ("sup", "greeting", "all"),
         ("nothing else changed?", "deploys", "all"),
         ("did the restart go through", "done", "all"),
@@ -342,6 +350,25 @@ async def test_after_a_why_about_another_product_the_thread_goes_on_with_what_it
     assert found.text.startswith("**Not over: latency of checkout")
 
 
+async def test_its_back_is_about_the_incident_and_not_the_product_asked_about_beside_it() -> None:
+    found = await investigate(
+        world([SLOW], [DEPLOYED]),
+        "its back",
+        products=PRODUCTS,
+        earlier=[
+            Message(Role.USER, text="why is checkout slow?"),
+            Message(Role.ASSISTANT, text="**Most likely cause: the deploy of checkout v2.**"),
+            Message(Role.USER, text="what about cart?"),
+        ],
+    )
+
+    assert "Assumed: you mean checkout, as before." in found.text
+
+
+async def test_a_product_that_was_not_checked_is_named_where_that_is_asked() -> None:
+    assert '"billing" is not one of' in (await later("did you check billing")).text
+
+
 @pytest.mark.parametrize("question", ["how is foobar-svc doing", "and billing-v3?", "foo-api ok?"])
 async def test_an_unknown_name_is_said_to_be_unknown(question: str) -> None:
     found = await later(question)
@@ -498,7 +525,7 @@ async def test_a_long_line_is_cut_at_a_word() -> None:
     assert found.marks == ()
 
 
-@pytest.mark.parametrize("question", ["what about the databases", "is the db slow"])
+@pytest.mark.parametrize("question", ["and the db?", "what about the databases", "is the db slow"])
 async def test_a_part_of_the_system_means_its_products(question: str) -> None:
     assert "payments-db" in (await later(question)).text.partition("\n")[0]
 
