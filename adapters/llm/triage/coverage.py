@@ -24,6 +24,7 @@ _WORDS: Final = {METRICS: "metrics", LOGS: "logs", TRACES: "traces", CLUSTER: "K
 _OF_REQUESTS: Final = frozenset({"latency", "errors"})
 # More or less of it is as often a change of use as a trouble: alone it shows no health.
 _OF_LOAD: Final = frozenset({"traffic", "network", "other"})
+_UNJUDGED: Final = frozenset({"traffic", "other"})  # they do not show how requests end
 
 
 def not_looked_at(case: Case) -> Iterator[str]:
@@ -165,6 +166,7 @@ def _blind_in_metrics(case: Case, metrics: SeenResult) -> Iterator[str]:
         yield f"whether requests of {_named_few(whom)} are slow: no latency could be compared"
     if not case.names_subject:
         yield from _blind_to_others(case.products[1:], metrics)
+        yield from _unjudged(case.products, metrics)
     if metrics.text("day_unread"):
         yield "metrics: the last 24 hours could not be read, so older problems would not show"
     if metrics.result.get("truncated") is True:
@@ -261,6 +263,18 @@ def _blind_to_others(others: Sequence[str], metrics: SeenResult) -> Iterator[str
         yield f"metrics: {_named_few(partly)}: some could not be compared, such as {roles}"
     if load := [one for one in rest if not known[one] - _OF_LOAD and one not in partly]:
         yield f"metrics: only the load of {_named_few(load)} is measured"
+
+
+def _unjudged(products: Sequence[str], metrics: SeenResult) -> Iterator[str]:
+    """Who may be slow or fail all the time: requests or unknown figures, and neither of the two."""
+    known = ((one, roles_within(metrics, one) | _moved(metrics, one)) for one in products)
+    hidden = [
+        one
+        for one, roles in known
+        if roles - _OF_LOAD and roles & _UNJUDGED and not roles & _OF_REQUESTS
+    ]
+    if hidden:
+        yield f"metrics: neither latency nor errors of {_named_few(hidden)} are measured"
 
 
 def _named_few(products: Sequence[str]) -> str:
