@@ -39,23 +39,40 @@ class Stack:
         """Before now, oldest first."""
         return range(self.length, -1, -self.every)
 
-    def counter(self, name: str, labels: Mapping[str, str], rate: Of, share: float = 0.05) -> None:
-        """Grows by `rate` a second, with that much noise."""
+    def counter(
+        self,
+        name: str,
+        labels: Mapping[str, str],
+        rate: Of,
+        share: float = 0.05,
+        *,
+        until: float = 0.0,
+    ) -> None:
+        """Grows by `rate` a second, with that much noise, up to `until` minutes before now."""
         noise, total = self.noise(name, *labels.values()), 0.0
         points: list[tuple[int, float]] = []
         for before in self.minutes():
             total += max(0.0, rate(before) * (1 + noise.gauss(0, share))) * 60 * self.every
             points.append((before, round(total)))
-        self._add(name, labels, points)
+        self._add(name, labels, [point for point in points if point[0] >= until])
 
-    def gauge(self, name: str, labels: Mapping[str, str], value: Of, share: float = 0.05) -> None:
-        """Is `value`, with that much noise."""
+    def gauge(
+        self,
+        name: str,
+        labels: Mapping[str, str],
+        value: Of,
+        share: float = 0.05,
+        *,
+        until: float = 0.0,
+        most: float = math.inf,
+    ) -> None:
+        """Is `value`, with that much noise and never above `most`, up to `until` minutes before now."""
         noise = self.noise(name, *labels.values())
-        points = [
-            (before, float(f"{value(before) * (1 + noise.gauss(0, share)):.4g}"))
-            for before in self.minutes()
-        ]
-        self._add(name, labels, points)
+        points: list[tuple[int, float]] = []
+        for before in self.minutes():
+            one = min(most, value(before) * max(0.0, 1 + noise.gauss(0, share)))
+            points.append((before, float(f"{one:.4g}")))
+        self._add(name, labels, [point for point in points if point[0] >= until])
 
     def histogram(
         self, name: str, labels: Mapping[str, str], rate: Of, median: Of, spread: float = 0.6

@@ -22,6 +22,8 @@ _STAYS: Final = 3  # samples in a row
 FULL: Final = (
     0.9  # of a whole: what queues does so from here on; AWS recommends that alarm for a CPU
 )
+SOME: Final = 0.01  # of a whole: as a share of failures it may be usual, but shows no health
+_UNLIKE: Final = 5  # times the others
 _MOSTLY: Final = 0.75
 _RESET: Final = 0.1  # of the value before: a counter starts again from nought
 _GROWS: Final = 0.8  # of the steps of a counter that is in use
@@ -41,13 +43,15 @@ class Shape:
     """`good` of a share: its usual value is the good end. None where the values do not show it.
 
     `is_usage`: parts of a whole that is mostly far from full and gets full, as a CPU's does. `is_full`:
-    one product is nearly full all the time, and the others are far from it.
+    one product is nearly full all the time, and the others are far from it. `others`: what they all are
+    below, where one product is far beyond it all the time.
     """
 
     kind: Kind
     good: bool | None = None
     is_usage: bool = False
     is_full: bool = False
+    others: float | None = None
 
 
 def shape_of(series: Sequence[Points]) -> Shape:
@@ -103,9 +107,13 @@ def with_shape(signal: Signal, series: Sequence[Points]) -> Signal:
     if signal.reading != "gauge":
         return signal
     shape = shape_of(series)
-    if shape.is_usage and signal.unit is None and _is_of_usage(signal):
+    if shape.is_usage and _is_of_usage(signal, shape):
         known = replace(signal, unit=shape.kind)
         return replace(known, worse="up", limit=FULL) if shape.is_full else known
+    if shape.others is not None and signal.rank >= USUAL and signal.unit is None:
+        is_unjudged = signal.role == "errors" or (signal.role == "other" and signal.rank == UNKNOWN)
+        odd = replace(signal, worse="up", limit=shape.others, is_inferred=True)
+        return odd if is_unjudged else signal
     if signal.rank < USUAL:
         return signal
     if shape.kind not in ("ratio", "percent") or shape.good is None:
@@ -158,8 +166,10 @@ def _share_of_whole(values: Sequence[float], times: int) -> float:
     return whole / len(values) if values else 0.0
 
 
-def _is_of_usage(signal: Signal) -> bool:
-    return signal.role in _FILLING or (signal.role == "other" and signal.rank == UNKNOWN)
+def _is_of_usage(signal: Signal, shape: Shape) -> bool:
+    if signal.role == "other":
+        return signal.rank == UNKNOWN and signal.unit in (None, shape.kind)
+    return signal.role in _FILLING and signal.unit is None
 
 
 def unit_of_duration(series: Sequence[Points]) -> str | None:
@@ -188,9 +198,14 @@ def _share(values: Sequence[float], kind: Literal["ratio", "percent"], whole: fl
 def _usage(series: Sequence[Points], kind: Literal["ratio", "percent"], whole: float) -> Shape:
     values = [value for points in series for _, value in points]
     is_partly = any(value % 1 for value in values) and median(values) <= whole / 2
-    least = sorted(quantile(sorted(value for _, value in points), 1 - _MOSTLY) for points in series)
-    if is_partly and len(least) >= _PEERS and least[-2] <= whole / 2 and least[-1] >= FULL * whole:
-        return Shape(kind, is_usage=True, is_full=True)
+    ordered = [sorted(value for _, value in points) for points in series]
+    least = sorted(quantile(one, 1 - _MOSTLY) for one in ordered)
+    if is_partly and len(least) >= _PEERS:
+        if least[-2] <= whole / 2 and least[-1] >= FULL * whole:
+            return Shape(kind, is_usage=True, is_full=True)
+        most = sorted(quantile(one, _MOSTLY) for one in ordered)[-2]
+        if most <= SOME * whole <= least[-1] and least[-1] >= _UNLIKE * most:
+            return Shape("", others=SOME * whole)
     stays = (
         all(value >= _NEARLY_ALL * whole for value in three)
         for points in series

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from tools.analysis.series_shape import FULL
+from tools.analysis.series_shape import FULL, SOME
 from tools.analysis.shift import CAP, Points, Shift
 from tools.analysis.usual import least_spread, scale_of
-from tools.signals import Role, Worse
+from tools.signals import Role, Signal, Worse
 
 FEWEST: Final = 6  # samples; fewer show no way
 _SHORTEST_S: Final = 120.0
 CLEAR: Final = 3.0  # spreads from how it began
 _TIMES: Final = 1.5  # how it began, at least
+_NEARLY: Final = 0.9  # of a level: a single sample may be that low by chance
 _SHARE: Final = 4  # of the series: its beginning and its end
 MANY_FAIL: Final = 0.05  # of requests: no service calls that usual
 _QUEUES: Final = frozenset[Role]({"cpu", "pool", "disk"})
@@ -101,14 +102,29 @@ def _runs_out(points: Points, first: float) -> float | None:
     return left_s if left_s < _RUNS_OUT_S else None
 
 
-def at_limit(moved: Shift, role: Role, unit: str | None, limit: float | None) -> Trajectory | None:
-    """A share of failures that is bad for everybody, or what is full, that did not change; None for any less.
+def at_limit(moved: Shift, signal: Signal) -> Trajectory | None:
+    """A share of failures that no product should have, or what is full, that did not change; None for any less.
 
-    `moved` is its range against the time before; `limit` as for `trajectory_of`, and only of a part of a whole.
+    `moved` is its range against the time before.
     """
-    if (unit or "").lower() not in _WHOLE or moved.up >= CLEAR:
+    falls, whole = signal.worse == "down", scale_of(signal.unit)
+    if signal.worse == "either" or (moved.down if falls else moved.up) >= CLEAR:
         return None
-    limit = MANY_FAIL if role == "errors" else FULL if role in _QUEUES else limit
-    if limit is None or min(moved.middle, moved.last) < limit * scale_of(unit):
+    middle, last = ((whole - one if falls else one) / whole for one in (moved.middle, moved.last))
+    level = min(middle, last / _NEARLY)
+    limit = _limit_of(signal, level)
+    if limit is None or level < limit:
         return None
-    return Trajectory(moved.usual, 0.0, moved.middle, 0.0, False, limit * scale_of(unit), None)
+    passed = (1 - limit if falls else limit) * whole
+    return Trajectory(moved.usual, 0.0, moved.middle, 0.0, falls, passed, None)
+
+
+def _limit_of(signal: Signal, level: float) -> float | None:
+    """Where only its values show that it counts failures, they never are many."""
+    if (signal.unit or "").lower() not in _WHOLE:
+        return signal.limit if signal.unit is None and signal.is_inferred else None
+    if signal.role == "errors":
+        return MANY_FAIL if level >= MANY_FAIL and not signal.is_inferred else SOME
+    if signal.worse == "down":
+        return None
+    return FULL if signal.role in _QUEUES else signal.limit

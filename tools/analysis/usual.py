@@ -34,7 +34,7 @@ _FLOORS: Final[Mapping[Role, tuple[float, float]]] = {
 }
 _OTHER_FLOOR: Final = (0.0, 0.15)
 _OWN_FLOOR: Final = 0.02  # of the largest value before: less is how it is rounded
-# How much of a unit is one second, one whole or one core.
+# How much of a unit is one second, one whole, one core or one byte.
 _SCALES: Final[Mapping[str, float]] = {
     "percent": 100.0,
     "%": 100.0,
@@ -49,6 +49,13 @@ _SCALES: Final[Mapping[str, float]] = {
     "min": 1 / 60,
     "hours": 1 / 3600,
     "h": 1 / 3600,
+    "bits": 8.0,
+    "kibibytes": 1 / 1024,
+    "kib": 1 / 1024,
+    "mebibytes": 1 / 1024**2,
+    "mib": 1 / 1024**2,
+    "gibibytes": 1 / 1024**3,
+    "gib": 1 / 1024**3,
 }
 
 
@@ -97,7 +104,7 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 def scale_of(unit: str | None) -> float:
-    """How much of this unit is one second, one whole or one core."""
+    """How much of this unit is one second, one whole, one core or one byte."""
     return _SCALES.get((unit or "").lower(), 1.0)
 
 

@@ -18,6 +18,7 @@ from tools.analysis.series_shape import growth_of
 from tools.analysis.shift import MIN_BASELINE, Points, shift
 from tools.analysis.usual import UNUSUAL
 from tools.capabilities import Interval, MetricResult, Metrics
+from tools.core.metric_day import counts_work
 from tools.core.metric_history import LONGEST
 from tools.core.metric_sweep import Disappeared, MetricShift, MetricSweep
 from tools.core.sweep_arguments import at_text
@@ -124,6 +125,7 @@ def _points(points: Sequence[tuple[datetime, float | None]], signal: Signal) -> 
 
 _REPLICA: Final = ("pod", "instance", "node", "host", "zone")  # labels, the first that all have
 _TELLING: Final = frozenset[Role]({"traffic", "latency", "cpu", "memory"})
+_MUCH: Final = 0.05  # of the work of all parts
 _NEWEST: Final = 2  # steps in which a quiet replica has nothing
 
 
@@ -168,9 +170,13 @@ class ReplicaLook:
         )
 
     def _best(self, product: str) -> Signal | None:
-        own = [one for one in self.signals.values() if one.role in _TELLING]
+        own = [one for one in self.signals.values() if one.role in _TELLING or counts_work(one)]
         own = [one for one in own if selector_of(one, product)]
-        return min(own, key=lambda one: (ROLES.index(one.role), one.rank, one.name), default=None)
+        return min(
+            own,
+            key=lambda one: (not counts_work(one), ROLES.index(one.role), one.rank, one.name),
+            default=None,
+        )
 
     async def _read(self, product: str, signal: Signal) -> MetricResult:
         steps = LONGEST.total_seconds() // self.step_s
@@ -182,23 +188,27 @@ class ReplicaLook:
             return MetricResult((), None, self.step_s, ())
 
     def _judged(self, product: str, signal: Signal, result: MetricResult) -> Disappeared | None:
-        label = next(
-            (one for one in _REPLICA if all(one in each.labels for each in result.series)), ""
-        )
-        replicas: dict[str, list[Points]] = defaultdict(list)
-        for each in result.series[:MOST_SERIES]:
-            points: Points = [(at.timestamp(), value) for at, value in finite(each.points)]
-            grown = growth_of(points) if signal.reading == "rate" else points
-            replicas[each.labels.get(label, "")].append(grown)
-        if not label or len(replicas) < 2:
-            return None
-        alive = {name: self._alive(signal, of) for name, of in replicas.items()}
-        return self._missing(product, signal, label, alive)
+        series = result.series[:MOST_SERIES]
+        common = set.intersection(*(set(each.labels) for each in series)) if series else set()
+        replica = next((one for one in _REPLICA if one in common), "")
+        for label in [replica] if replica else sorted(common) if counts_work(signal) else []:
+            parts: dict[str, list[Points]] = defaultdict(list)
+            for each in series:
+                points: Points = [(at.timestamp(), value) for at, value in finite(each.points)]
+                grown = growth_of(points) if signal.reading == "rate" else points
+                parts[each.labels[label]].append(grown)
+            if not replica:
+                parts = _main(parts)
+            alive = {name: self._alive(signal, of) for name, of in parts.items()}
+            found = self._missing(product, signal, label, alive) if len(parts) > 1 else None
+            if found is not None:
+                return found
+        return None
 
     def _alive(self, signal: Signal, series: Sequence[Points]) -> frozenset[int]:
         # Steps back from the end in which it does something.
         least = signal.limit if signal.worse == "down" and signal.limit is not None else None
-        counts = signal.role == "traffic" or least is not None
+        counts = counts_work(signal) or least is not None
         return frozenset(
             round((self.end.timestamp() - at) / self.step_s)
             for points in series
@@ -225,9 +235,7 @@ class ReplicaLook:
         if now >= min(earlier, default=now):
             return None
         number = round(earlier[0])
-        how = (
-            "down" if signal.limit is not None else "zero" if signal.role == "traffic" else "ended"
-        )
+        how = "down" if signal.limit is not None else "zero" if counts_work(signal) else "ended"
         return Disappeared(
             product=clean_text(product),
             role=signal.role,
@@ -236,6 +244,23 @@ class ReplicaLook:
             since=at_text(self.end.timestamp() - (since - 1) * self.step_s, self.end),
             only_at=clean_text(f"{label}={name} ({number - now} of {number})"),
         )
+
+
+def _main(parts: Mapping[str, Sequence[Points]]) -> dict[str, list[Points]]:
+    """The parts that did much of the work and never paused before: not a kind of failures, or a rare path."""
+    usual = {name: _steady_work(of) for name, of in parts.items()}
+    least = _MUCH * sum(usual.values())
+    return {name: list(of) for name, of in parts.items() if usual[name] >= least > 0}
+
+
+def _steady_work(series: Sequence[Points]) -> float:
+    work: Counter[float] = Counter()
+    for points in series:
+        work.update(dict(points))
+    done = [work[at] for at in sorted(work)]
+    while done and done[-1] <= 0:
+        done.pop()
+    return median(done) if done and min(done) > 0 else 0.0
 
 
 def _smoothed(numbers: Mapping[int, int], oldest: int) -> Iterator[float]:

@@ -156,9 +156,7 @@ def _lasting(
     shifted: Sequence[tuple[str, Signal, Shift]],
 ) -> Iterator[tuple[str, Signal, Trajectory]]:
     for product, signal, moved in shifted:
-        is_told = signal.worse == "up" and not (signal.role == "errors" and signal.is_inferred)
-        stands = at_limit(moved, signal.role, signal.unit, signal.limit) if is_told else None
-        if stands is not None:
+        if (stands := at_limit(moved, signal)) is not None:
             yield product, signal, stands
 
 

@@ -111,7 +111,9 @@ def _is_only_symptom(
 def _heaviest(points: Sequence[Point]) -> Iterator[Point]:
     taken: dict[str, int] = {}
     for point in sorted(points, key=lambda one: -one.points):
-        most = 3 if isinstance(point.fact, IllFact) else 1
+        # Figures of unknown meaning are not of one kind, as those with a role are.
+        is_unnamed = isinstance(point.fact, StandingFact) and point.kind == "other"
+        most = 3 if is_unnamed or isinstance(point.fact, IllFact) else 1
         if point.points > 0 and taken.get(point.kind, 0) < most:
             taken[point.kind] = taken.get(point.kind, 0) + 1
             alike = [one.until for one in points if one.kind == point.kind and one.counts]

@@ -194,7 +194,7 @@ def now_text(fact: Moved, now: datetime | None = None, *, verb: str = "is") -> s
     return f"{_what(fact.role, fact.signal)} of {product} {verb}{still} {value}{begin} (normally {usual})"
 
 
-def _is_share(fact: Moved) -> bool:
+def _is_share(fact: Moved | StandingFact) -> bool:
     return fact.role == "errors" and fact.unit.lower() in {*SHARES, "percent", "%"}
 
 
@@ -255,7 +255,8 @@ def _standing(fact: StandingFact, today: datetime | None) -> str:
     now, first = in_words(fact.now, fact.first, fact.unit)
     beside = []
     if fact.limit is not None:
-        beside.append(f"limit {in_words(fact.limit, fact.limit, fact.unit)[0]}")
+        limit = in_words(fact.limit, fact.limit, fact.unit)[0]
+        beside.append(f"limit {limit}" if fact.unit else f"the other products are below {limit}")
     if fact.size:
         began = (
             f"when its data began, at {clock(fact.first_at, today)}"
@@ -264,6 +265,8 @@ def _standing(fact: StandingFact, today: datetime | None) -> str:
         )
         beside.append(f"{first} {began}")
     text = f"{_what(fact.role, fact.signal)} is {now}"
+    if _is_share(fact):
+        text = f"{now} of requests {'succeed' if fact.falls else 'fail'}"
     text += f" ({'; '.join(beside)})" if beside else ""
     if fact.runs_out_s is not None:
         text += f"; at this rate nothing is left in {max(1, round(fact.runs_out_s / 60))} min"

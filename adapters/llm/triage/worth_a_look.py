@@ -52,11 +52,18 @@ def worth_a_look(
 
 
 def beyond_alone(found: Sequence[Suspicion], facts: Facts) -> Sequence[Suspicion]:
-    """The only product with a series beyond all before, if so few were compared that it is no chance."""
+    """The only product with a series beyond all before, where that is no chance.
+
+    It may be where many were compared, unless two of its signals rose beyond it. A restart lets them fall.
+    """
     products = {one.product for one in facts.records}
-    if len(products) != 1 or facts.compared > _FEW_SERIES:
+    if len(products) != 1:
         return ()
     first = facts.records[0]
+    rose = (one for one in facts.moved if one.beyond and one.score >= UNUSUAL and not one.falls)
+    others = {one.signal for one in rose if one.product == first.product} - {first.signal}
+    if facts.compared > _FEW_SERIES and (first.falls or not others):
+        return ()
     known = (one for one in found if one.product == first.product)
     point = Point(first.role, _OF_RECORD, travels=True, is_weak=True, fact=first)
     return [next(known, Suspicion(first.product, [point]))]

@@ -142,11 +142,36 @@ async def test_the_compared_day_is_reported() -> None:
     assert "day_from" not in short
 
 
-@pytest.mark.parametrize(("share", "told"), [(0.38, [0.05]), (0.06, [0.05]), (0.03, [])])
-async def test_a_constantly_high_failure_share_is_reported(share: float, told: list[float]) -> None:
-    found = await swept(series("http_request_error_ratio", lambda ago: share + 0.0001 * (ago % 5)))
+@pytest.mark.parametrize(
+    ("name", "share", "told"),
+    [
+        ("http_request_error_ratio", 0.38, [0.05]),
+        ("http_request_error_ratio", 0.06, [0.05]),
+        ("http_request_error_ratio", 0.03, [0.01]),
+        ("http_request_error_ratio", 0.004, []),
+        ("http_success_ratio", 0.62, [0.95]),
+        ("http_success_ratio", 0.97, [0.99]),
+        ("http_success_ratio", 0.995, []),
+    ],
+)
+async def test_a_constant_failure_share_is_reported(
+    name: str, share: float, told: list[float]
+) -> None:
+    found = await swept(series(name, lambda ago: share + 0.0001 * (ago % 5)))
 
     assert [one["limit"] for one in found["standing"]] == told
+
+
+@pytest.mark.parametrize(("others", "told"), [(0.002, ["web"]), (0.02, [])])
+async def test_an_unknown_share_unlike_the_others_all_the_time_is_reported(
+    others: float, told: list[str]
+) -> None:
+    def spoiled(product: str, share: float) -> Mapping[str, object]:
+        return series("spoiled", lambda ago: share + 0.0001 * (ago % 5), product=product)
+
+    found = await swept(spoiled("web", 0.03), spoiled("cart", others), spoiled("db", others))
+
+    assert [one["product"] for one in found["standing"]] == told
 
 
 @pytest.mark.parametrize("ended", [60, 400, 1000])

@@ -71,9 +71,26 @@ async def test_a_rollout_of_all_replicas_is_not_reported(at: int) -> None:
     assert await disappearances("http_requests_total", rolled, number=6) == []
 
 
-async def test_series_that_are_not_replicas_may_go_quiet() -> None:
+@pytest.mark.parametrize("name", ["http_requests_total", "boxes"])
+async def test_a_part_of_the_traffic_that_never_paused_and_is_gone_is_reported(name: str) -> None:
     idle = await disappearances(
-        "http_requests_total", lambda ago, n: served(ago, 300 if n == 2 else 0), label="path"
+        name, lambda ago, n: served(ago, 300 if n == 2 else 0), label="path"
+    )
+
+    assert idle == [("zero", "path=web-2 (1 of 4)")]
+
+
+@pytest.mark.parametrize(
+    "rare",
+    [
+        lambda ago: served(ago, 300) / 50,
+        lambda ago: served(max(ago // 60 * 60, 300), 0),
+    ],
+    ids=["little", "now and then"],
+)
+async def test_a_rare_part_of_the_traffic_may_go_quiet(rare: Callable[[int], float]) -> None:
+    idle = await disappearances(
+        "http_requests_total", lambda ago, n: rare(ago) if n == 2 else served(ago, 0), label="path"
     )
 
     assert idle == []
