@@ -18,8 +18,7 @@ from tools.analysis.series_shape import growth_of
 from tools.analysis.shift import MIN_BASELINE, Points, shift
 from tools.analysis.usual import UNUSUAL
 from tools.capabilities import Interval, MetricResult, Metrics
-from tools.core.metric_day import counts_work
-from tools.core.metric_history import LONGEST
+from tools.core.metric_history import LONGEST, counts_work
 from tools.core.metric_sweep import Disappeared, MetricShift, MetricSweep
 from tools.core.sweep_arguments import at_text
 from tools.errors import ToolError

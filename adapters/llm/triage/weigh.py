@@ -268,7 +268,7 @@ def _standing_point(fact: StandingFact, found: Sequence[StandingFact], subject: 
 def _is_small(fact: StandingFact) -> bool:
     """Whether what it is beyond is a small part of a whole, or only unlike the others."""
     if fact.unit.lower() not in _WHOLES:
-        return True
+        return not fact.unit and fact.role in ("errors", "other")
     limit, whole = fact.limit or 0.0, scale_of(fact.unit)
     return (whole - limit if fact.falls else limit) < MANY_FAIL * whole
 

@@ -233,3 +233,58 @@ async def test_failures_of_another_product_are_not_a_symptom_of_the_asked_one() 
     found = await asked(standing=[{**FAILS, "product": "cart"}])
 
     assert verdict(found) == "healthy"
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"first": 0.03, "now": 0.03, "limit": 0.01}, "3 % of requests fail (limit 1 %)"),
+        (
+            {"first": 0.97, "now": 0.97, "limit": 0.99, "direction": "down"},
+            "97 % of requests succeed (limit 99 %)",
+        ),
+        (
+            {
+                "role": "other",
+                "signal": "oops",
+                "unit": None,
+                "first": 0.3,
+                "now": 0.3,
+                "limit": 0.01,
+            },
+            "other (oops) is 0.3 (the other products are below 0.01)",
+        ),
+    ],
+    ids=["failing", "succeeding", "unlike the others"],
+)
+@pytest.mark.parametrize("question", ["is checkout ok?", "what is wrong?"])
+async def test_what_may_be_a_constant_failure_prevents_the_all_clear_without_a_suspect(
+    question: str, row: Mapping[str, object], words: str
+) -> None:
+    within = dict.fromkeys(PRODUCTS, "errors latency other traffic")
+    found = await asked(question, standing=[{**FAILS, **row}], within=within)
+
+    assert (verdict(found), suspects(found)) == ("unknown", [])
+    assert words in found.text
+    assert found.marks == ()
+
+
+async def test_requests_without_latency_and_failures_prevent_the_all_clear() -> None:
+    found = await asked("what is wrong?", within={**LOOKED, "cart": "other queue traffic"})
+
+    assert verdict(found) == "unknown"
+    assert "neither latency nor errors of cart are measured" in found.text
+
+
+@pytest.mark.parametrize(("falls", "named"), [(False, ["cart"]), (True, [])])
+async def test_two_signals_of_one_product_that_rose_as_never_before_name_it(
+    falls: bool, named: list[str]
+) -> None:
+    way = {"direction": "down" if falls else "up"}
+    record = {"product": "cart", "role": "other", "signal": "held", "usual": 40.0, "worst": 50.0,
+              "spreads": 14.0, **way}  # fmt: skip
+    rose = moved("cart", "other", "2026-04-07T14:20:00Z", signal="burn", unit=None, usual=1.1,
+                 worst=4.3, last=1.8, score=5.0, beyond_all_before=True)  # fmt: skip
+    found = await asked("which one is it?", records=[record], shifts=[rose], compared=900)
+
+    assert suspects(found) == named

@@ -58,6 +58,8 @@ def test_a_sparse_series_has_no_first_values() -> None:
         ("pool", "ratio", None, 0.97, 0.9),
         ("latency", "milliseconds", 0.02, 84.0, 20.0),
         ("queue", "seconds", 60.0, 900.0, 60.0),
+        ("memory", "kibibytes", 2.0**28, 3e5, 2.0**18),
+        ("memory", "bits", 2.0**28, 6e8, None),
         ("memory", "percent", None, 97.0, None),
         ("queue", "", None, 900.0, None),
         ("cpu", "percent", None, 70.0, None),
