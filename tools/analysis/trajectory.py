@@ -128,3 +128,11 @@ def _limit_of(signal: Signal, level: float) -> float | None:
     if signal.worse == "down":
         return None
     return FULL if signal.role in _QUEUES else signal.limit
+
+
+def is_small_part(limit: float | None, unit: str, *, falls: bool) -> bool:
+    """Whether it is a small part of a whole. Without a unit it only is what the other products are below."""
+    if unit.lower() not in _WHOLE:
+        return not unit
+    part = (limit or 0.0) / scale_of(unit)
+    return (1 - part if falls else part) < MANY_FAIL

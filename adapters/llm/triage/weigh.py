@@ -16,7 +16,7 @@ from adapters.llm.triage.deploy_facts import DeployFact
 from adapters.llm.triage.evidence import Facts, LogFact, Moved, SpanFact, StandingFact
 from adapters.llm.triage.shared_dependency import kept, shared_dependency, with_server
 from adapters.llm.triage.vanished import GoneFact, RecordFact
-from tools.analysis.trajectory import MANY_FAIL
+from tools.analysis.trajectory import is_small_part
 from tools.analysis.usual import UNUSUAL, scale_of
 from tools.log_templates import template_of
 
@@ -260,17 +260,10 @@ def _standing_point(fact: StandingFact, found: Sequence[StandingFact], subject: 
         points *= _OF_LOAD
     firm = fact.is_bad and fact.role in _AT_THE_END and not fact.is_usual
     at_limit = _AT_LIMIT if fact.is_bad else 0.0
-    if fact.is_usual and (_is_small(fact) or (fact.role != "errors" and fact.product != subject)):
+    is_others = fact.role != "errors" and fact.product != subject
+    if fact.is_usual and (is_others or is_small_part(fact.limit, fact.unit, falls=fact.falls)):
         at_limit /= 2
     return Point(fact.role, points + at_limit, travels, not firm, fact)
-
-
-def _is_small(fact: StandingFact) -> bool:
-    """Whether what it is beyond is a small part of a whole, or only unlike the others."""
-    if fact.unit.lower() not in _WHOLES:
-        return not fact.unit and fact.role in ("errors", "other")
-    limit, whole = fact.limit or 0.0, scale_of(fact.unit)
-    return (whole - limit if fact.falls else limit) < MANY_FAIL * whole
 
 
 def _gone_point(fact: GoneFact) -> Point:
@@ -282,9 +275,7 @@ def _gone_point(fact: GoneFact) -> Point:
 
 def _worst_by_role(found: Iterable[Moved]) -> dict[str, Moved]:
     worst: dict[str, Moved] = {}
-    for moved in found:
-        if moved.role not in _PATH_ROLES:
-            continue
+    for moved in (one for one in found if one.role in _PATH_ROLES):
         for key in (moved.role, moved.signal):
             if key not in worst or _share(moved, worst[key]) > 1:
                 worst[key] = moved
