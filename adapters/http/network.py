@@ -6,7 +6,9 @@ import select
 import socket
 import ssl
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 import httpcore
@@ -15,6 +17,8 @@ import httpx
 from adapters.http.egress import ReachableAddresses, check_resolved, is_address
 
 _MOST_ADDRESSES: Final = 8
+# A resolver that hangs holds its threads for half a minute. They are not those of other work.
+_LOOK_UPS: Final = ThreadPoolExecutor(16, "names")
 _END_OF_HEAD: Final = re.compile(rb"\n\r?\n")  # h11 accepts bare line ends
 _CHUNK_SIZE: Final = re.compile(rb"[0-9A-Fa-f]{1,20}")
 _IN_CHUNKS: Final = re.compile(rb"\ntransfer-encoding:", re.IGNORECASE)
@@ -88,7 +92,8 @@ def has_unread(connection: socket.socket) -> bool:
 async def _looked_up(host: str, port: int) -> list[str]:
     loop = asyncio.get_running_loop()
     try:
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        look_up = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+        found = await loop.run_in_executor(_LOOK_UPS, look_up)
     except UnicodeError as error:  # a label that is too long or empty
         raise httpx.InvalidURL("not a host's name") from error
     except OSError as error:

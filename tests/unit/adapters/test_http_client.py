@@ -3,6 +3,8 @@
 import asyncio
 import gzip
 import json
+import socket
+import threading
 import time
 import zlib
 from collections.abc import AsyncIterator, Callable
@@ -15,6 +17,7 @@ from adapters.errors import BadAnswer, BadRequest, Refused, Unreachable
 from adapters.http.body import read_capped
 from adapters.http.client import http_client
 from adapters.http.errors import mapped_errors
+from adapters.http.tls import ssl_context
 from adapters.http.transport import Route
 from tests.fixtures_http import resolving, serving
 from tests.fixtures_peers import OK, listening
@@ -315,3 +318,29 @@ async def test_json_is_sent_compact() -> None:
         answer = await client.post("/", json={"a": ["ü", 1, None]})
     assert json.loads(answer.content) == {"a": ["ü", 1, None]}
     assert answer.content == '{"a":["ü",1,null]}'.encode()
+
+
+async def test_a_resolver_that_hangs_holds_no_thread_of_other_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    await asyncio.to_thread(ssl_context)  # reads files, which counts against the deadline
+    goes_on, asked_for = threading.Event(), list[object]()
+
+    def hang(host: object, *_: object, **__: object) -> list[object]:
+        asked_for.append(host)
+        goes_on.wait(60)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", hang)
+    try:
+        async with http_client(connect_s=0.05, read_s=0.05) as client:
+            asked = [client.get(f"http://name{number}.test/") for number in range(40)]
+            failed = await asyncio.gather(*asked, return_exceptions=True)
+            async with asyncio.timeout(15):
+                read = await asyncio.to_thread(int, "7")
+    finally:
+        goes_on.set()
+
+    assert read == 7
+    assert len(asked_for) > 1
+    assert {type(each) for each in failed} <= {httpx.ConnectTimeout, httpx.ReadTimeout}
