@@ -180,7 +180,7 @@ class Rounds:
 
 @dataclass(frozen=True, slots=True)
 class _Asking:
-    """One round in progress: what is asked, for whom, and what people have to know of it."""
+    """One round in progress: its request, its budget, and the notices for people so far."""
 
     request: CompleteRequest
     number: int
