@@ -28,6 +28,7 @@ from bot.cli.invocation import complain, configured
 from bot.cli.options import json_option, words, zone_option
 from bot.domain.channel import rule_for
 from bot.domain.findings import TOOL as FINDINGS
+from bot.domain.findings import details_in
 from bot.domain.ids import Person, UserId
 from bot.domain.session import Ask
 from bot.ports.platform import NamedByPlace
@@ -95,7 +96,7 @@ def _print(answer: Mapping[str, JsonValue]) -> None:
     print()
     print_answer(str(answer["answer"]))
     print()
-    _print_details(answer["evidence"])
+    _print_details(answer["evidence"], str(answer["answer"]))
     notices = answer["notices"]
     for notice in notices if isinstance(notices, list) else []:
         print(f"notice: {notice}")
@@ -104,13 +105,12 @@ def _print(answer: Mapping[str, JsonValue]) -> None:
         print(_NOBODY_DECIDES)
 
 
-def _print_details(evidence: JsonValue) -> None:
+def _print_details(evidence: JsonValue, shown: str) -> None:
     rows = [row for row in evidence if isinstance(row, dict)] if isinstance(evidence, list) else []
     results = [row["result"] for row in rows if row.get("tool") == FINDINGS]
-    result = results[-1] if results else None
-    found = result.get("also_found") if isinstance(result, dict) else None
-    if isinstance(found, list) and found:
-        print_answer("\n".join(["Also found:", *(f"- {each}" for each in found)]))
+    lines = [f"- {each}" for each in details_in(results[-1] if results else None)]
+    if more := [line for line in lines if line not in shown]:
+        print_answer("\n".join(["Also found:", *more]))
         print()
 
 

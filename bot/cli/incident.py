@@ -154,7 +154,8 @@ async def _other_sessions(stores: Stores, dossier: Dossier, wanted: str | None) 
         return f"{told}; the other threads have no proposals"
     named = ", ".join(others.newest_proposed)
     more = ", …" if others.proposed > len(others.newest_proposed) else ""
-    return f"{told}; {others.proposed} other threads have proposals: {named}{more}"
+    have = "other thread has" if others.proposed == 1 else "other threads have"
+    return f"{told}; {others.proposed} {have} proposals: {named}{more}"
 
 
 async def _facts(stores: Stores, settings: Settings, dossier: Dossier) -> ReportFacts:

@@ -41,10 +41,15 @@ def details_of(evidence: Sequence[Evidence]) -> Sequence[str]:
         result = orjson.loads(stated.content) if stated else None
     except orjson.JSONDecodeError:
         return ()
-    if not isinstance(result, dict):
+    return details_in(result)
+
+
+def details_in(closing: object) -> Sequence[str]:
+    """The same from the closing statement's result."""
+    if not isinstance(closing, dict):
         return ()
-    missing = (f"not checked: {each}" for each in _texts(result.get("not_looked_at")))
-    return [*_texts(result.get("also_found")), *missing]
+    missing = (f"not checked: {each}" for each in _texts(closing.get("not_looked_at")))
+    return [*_texts(closing.get("also_found")), *missing]
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,3 +99,18 @@ def test_the_json_has_the_documented_keys_and_only_supported_claims(channel: str
     assert isinstance(claims, list)
     assert [c for c in claims if isinstance(c, dict) and c["note"]] == []
     assert len(claims) >= 4
+
+
+def test_a_terminal_shows_the_rest_of_an_answer_once_with_all_that_was_not_checked() -> None:
+    printed = io.StringIO()
+    command = ["demo", "--ask", "ghost?", "--channel", "incident-checkout"]
+    with logging_put_back(), contextlib.redirect_stdout(printed), pytest.raises(SystemExit):
+        main(command)
+    text = printed.getvalue()
+    lines = [line for line in text.splitlines() if line.startswith("- ")]
+
+    assert text.count('"ghost" is not one of this channel\'s products') == 1
+    assert len(lines) == len(set(lines))
+    assert "and 1 more under Evidence" in text
+    assert len([line for line in lines if line.startswith("- not checked: ")]) == 2
+    assert "**" not in text
