@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -25,6 +26,7 @@ MANY = tuple(
     )
     for n in range(1, 13)
 )
+GAP = timedelta(minutes=7, seconds=13)
 THOUGHT = ("The logs tell.", "c2lnbmF0dXJl")
 ROUNDS = [
     Round(text=("Looking. ",), calls=(LOGS, TIME), thought=THOUGHT),
@@ -61,6 +63,14 @@ def parts_of(request: Recorded) -> tuple[str, list[str]]:
     return json.dumps(unmarked(body)), [json.dumps(unmarked(each)) for each in messages]
 
 
+@dataclass(frozen=True)
+class Talk:
+    """The requests of three turns of a thread, and when their questions were asked."""
+
+    sent: list[Recorded]
+    asked_at: list[datetime]
+
+
 async def requests_of_a_thread(bots: Bots, wire: str) -> list[Recorded]:
     """Three turns, minutes and seconds apart, with a decision's worth of time between."""
     thread = bots.thread(wire)
@@ -68,13 +78,22 @@ async def requests_of_a_thread(bots: Bots, wire: str) -> list[Recorded]:
     for _ in range(3):
         await thread.ask(*ROUNDS)
         sent += bots.server.requests
-        bots.clock.at += timedelta(minutes=7, seconds=13)
+        bots.clock.at += GAP
     return sent
 
 
-@pytest.mark.parametrize("wire", [*WIRES, "ollama-emulated", "nirmata-emulated"])
-async def test_a_request_starts_with_the_whole_previous_request(bots: Bots, wire: str) -> None:
-    sent = [parts_of(request) for request in await requests_of_a_thread(bots, wire)]
+@pytest_asyncio.fixture(
+    loop_scope="module",
+    scope="module",
+    params=[*WIRES, "ollama-emulated", "nirmata-emulated"],
+)
+async def talk(bots: Bots, request: pytest.FixtureRequest) -> Talk:
+    asked_at = [bots.clock.at + n * GAP for n in range(3)]
+    return Talk(await requests_of_a_thread(bots, request.param), asked_at)
+
+
+async def test_a_request_starts_with_the_whole_previous_request(talk: Talk) -> None:
+    sent = [parts_of(request) for request in talk.sent]
 
     assert len(sent) == 9
     for (before, earlier), (after, later) in pairwise(sent):
@@ -87,14 +106,9 @@ async def test_a_request_starts_with_the_whole_previous_request(bots: Bots, wire
     ]
 
 
-@pytest.mark.parametrize("wire", WIRES)
-async def test_the_time_is_sent_with_each_question_and_nowhere_earlier(
-    bots: Bots, wire: str
-) -> None:
-    asked_at = [bots.clock.at + n * timedelta(minutes=7, seconds=13) for n in range(3)]
-    last = (await requests_of_a_thread(bots, wire))[-1]
-    head, messages = parts_of(last)
-    times = [f"{at:%Y-%m-%dT%H:%M:%SZ}" for at in asked_at]
+async def test_the_time_is_sent_with_each_question_and_nowhere_earlier(talk: Talk) -> None:
+    head, messages = parts_of(talk.sent[-1])
+    times = [f"{at:%Y-%m-%dT%H:%M:%SZ}" for at in talk.asked_at]
     told = [n for n, message in enumerate(messages) if "why?" in message]
 
     assert "Time:" not in head
