@@ -7,7 +7,6 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from blockbuster import BlockBuster
 
 from bot.app.worker import Times
 from bot.demo.workspace.seeds import CHECKOUT
@@ -16,7 +15,7 @@ from tests.backends.metric_servers import binary, free_port, running
 from tests.fixtures_service import on_stage
 from tests.stage import Asked, Stage, says, shown
 
-pytestmark = pytest.mark.backends
+pytestmark = [pytest.mark.backends, pytest.mark.may_block_the_loop]
 
 TOKEN = "a token that Alertmanager has"
 SETTINGS = {
@@ -38,11 +37,6 @@ receivers:
           authorization:
             credentials: {token}
 """
-
-
-@pytest.fixture(autouse=True)
-def _a_program_is_started_beside_the_loop(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
 
 
 @contextmanager

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from blockbuster import BlockBuster
 
 from adapters.http.client import http_client
 from adapters.recorded.packs.archive import case_files
@@ -18,12 +17,7 @@ from tests.backends.metric_servers import victoria_metrics
 from tests.evals.stacks import CASES, write
 from tests.plain_logging import logging_put_back
 
-pytestmark = pytest.mark.backends
-
-
-@pytest.fixture(autouse=True)
-def _a_command_blocks_its_own_loop(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
+pytestmark = [pytest.mark.backends, pytest.mark.may_block_the_loop]
 
 
 @pytest.fixture(scope="module")

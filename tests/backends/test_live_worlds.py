@@ -12,7 +12,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from blockbuster import BlockBuster
 from pydantic import JsonValue
 
 from bot.cli.ask import answer_here
@@ -21,12 +20,7 @@ from bot.store import schema
 from tests.backends.live_worlds import WORLDS, LiveWorld, batches
 from tests.backends.metric_servers import victoria_metrics
 
-pytestmark = pytest.mark.backends
-
-
-@pytest.fixture(autouse=True)
-def _a_command_blocks_its_own_loop(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
+pytestmark = [pytest.mark.backends, pytest.mark.may_block_the_loop]
 
 
 @cache

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from blockbuster import BlockBuster
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from bot.cli.check.storage import check_database
@@ -26,7 +25,7 @@ from tests.fixtures_service import on_stage
 from tests.held_connection import writing
 from tests.stage import results
 
-pytestmark = pytest.mark.backends
+pytestmark = [pytest.mark.backends, pytest.mark.may_block_the_loop]
 
 # Fewer connections of the server than the bot has: each transaction may get another one. What the
 # bot may not send is refused, as by PgBouncer's own defaults.
@@ -45,11 +44,6 @@ ignore_startup_parameters = {ignored}
 """
 QUESTIONS = 4
 LIMITS = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
-
-
-@pytest.fixture(autouse=True)
-def _a_program_is_started_beside_the_loop(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
 
 
 @contextmanager

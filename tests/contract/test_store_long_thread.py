@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import pytest
 import sqlalchemy as sa
-from blockbuster import BlockBuster
 
 from bot.app.rules import engine_database
 from bot.domain.ids import SessionId, TurnId
@@ -45,17 +44,12 @@ def _thread(connection: sa.Connection) -> None:
     connection.execute(messages.insert(), said)
 
 
-@pytest.fixture
-def _may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
-
-
 def _readings(connection: sa.Connection, statements: Statements) -> list[Any]:
     driver, explain = EXPLAINED[connection.dialect.name]
     return list(readings(connection, statements.of(driver), explain))
 
 
-@pytest.mark.usefixtures("_may_block")
+@pytest.mark.may_block_the_loop
 @pytest.mark.parametrize("statistics", [[], [analyse]], ids=["as it grew", "analysed"])
 async def test_a_long_thread_is_read_in_the_order_of_its_index(
     database: Database, database_url: str, statistics: Sequence[Callable[[sa.Connection], None]]

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import pytest
 import sqlalchemy as sa
-from blockbuster import BlockBuster
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
@@ -134,12 +133,7 @@ def _by_threads(connection: sa.Connection) -> Mapping[str, int]:
     return _tokens_of(connection, sa.select(session_tokens))
 
 
-@pytest.fixture
-def _may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
-
-
-@pytest.mark.usefixtures("_may_block")
+@pytest.mark.may_block_the_loop
 async def test_the_sums_equal_the_rounds_after_any_changes(database_url: str) -> None:
     engine = sa.create_engine(engine_database(database_url))
 

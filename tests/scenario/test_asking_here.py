@@ -6,7 +6,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from blockbuster import BlockBuster
 
 from bot.cli.ask import ask_with
 from bot.settings.model import Settings
@@ -63,9 +62,7 @@ async def asked(folder: Path, models: ModelServer, *, as_json: bool) -> int:
     return await ask_with(settings, "what time is it?", "incident-x", as_json=as_json)
 
 
-@pytest.fixture(autouse=True)
-def _opens_files(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
+pytestmark = pytest.mark.may_block_the_loop
 
 
 async def test_a_conclusion_exits_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

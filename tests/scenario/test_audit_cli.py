@@ -8,7 +8,6 @@ from pathlib import Path
 
 import orjson
 import pytest
-from blockbuster import BlockBuster
 
 from bot.audit.chain import AuditKeys
 from bot.audit.checkpoint import sign
@@ -35,9 +34,7 @@ products = ["checkout"]
 """
 
 
-@pytest.fixture(autouse=True)
-def _a_command_may_block_its_own_loop(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
+pytestmark = pytest.mark.may_block_the_loop
 
 
 @pytest.fixture(scope="module")

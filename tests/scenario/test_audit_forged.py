@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-from blockbuster import BlockBuster
 from hypothesis import HealthCheck, assume, given, settings
 from pydantic import SecretStr
 
@@ -43,9 +42,7 @@ FOR_ALL = settings(
 MANY, FEW = settings(FOR_ALL, max_examples=400), settings(FOR_ALL, max_examples=15)
 
 
-@pytest.fixture(autouse=True)
-def _a_forger_may_block_the_loop(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
+pytestmark = pytest.mark.may_block_the_loop
 
 
 class AuditFile:

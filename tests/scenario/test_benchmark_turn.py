@@ -3,16 +3,12 @@
 from pathlib import Path
 
 import pytest
-from blockbuster import BlockBuster
 
 from tests.benchmarks.ours import ours
 from tests.benchmarks.transcript import CALLS, SCRIPT, answer
 from tests.fakes.model_server import ModelServer
 
-
-@pytest.fixture(autouse=True)
-def _a_database_is_made(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
+pytestmark = pytest.mark.may_block_the_loop
 
 
 async def test_the_replayed_turn_is_complete(tmp_path: Path) -> None:

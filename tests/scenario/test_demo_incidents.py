@@ -8,7 +8,6 @@ import sys
 from functools import cache
 
 import pytest
-from blockbuster import BlockBuster
 from pydantic import JsonValue
 
 from bot.cli.main import main
@@ -20,9 +19,7 @@ DOCUMENTED = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def _a_command_blocks_its_own_loop(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
+pytestmark = pytest.mark.may_block_the_loop
 
 
 def _command(channel: str, question: str) -> list[str]:

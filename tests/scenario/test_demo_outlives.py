@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from blockbuster import BlockBuster
 
 from bot.cli.main import main
 from bot.demo.running import AUDIT_KEY, DATABASE_URL, demo_running
@@ -14,11 +13,7 @@ from tests.fixtures_database import new_database
 from tests.held_connection import reading
 from tests.plain_logging import logging_put_back
 
-
-@pytest.fixture(autouse=True)
-def of_its_own(_nothing_blocks_the_loop: BlockBuster) -> None:
-    """A command may block its own loop."""
-    _nothing_blocks_the_loop.deactivate()
+pytestmark = pytest.mark.may_block_the_loop
 
 
 async def test_a_demo_on_postgresql_continues_its_audit_log(

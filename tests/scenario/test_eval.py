@@ -5,7 +5,6 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from blockbuster import BlockBuster
 
 from bot.cli.main import main
 from tests.packs import NOW, minutes, write_case
@@ -15,9 +14,7 @@ FAULT = {"healthy": False, "culprit": ["db"], "mechanism_words": []}
 QUIET = {"healthy": True, "culprit": [], "mechanism_words": []}
 
 
-@pytest.fixture(autouse=True)
-def _a_command_blocks_its_own_loop(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
+pytestmark = pytest.mark.may_block_the_loop
 
 
 def flat(folder: Path, name: str, truth: dict[str, object]) -> Path:

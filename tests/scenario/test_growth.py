@@ -12,7 +12,6 @@ from typing import Any, Final
 import aiohttp
 import pytest
 import sqlalchemy as sa
-from blockbuster import BlockBuster
 
 from bot.app.rules import engine_database
 from bot.app.worker import Times
@@ -111,11 +110,6 @@ def _read_by(document: Mapping[str, Any]) -> list[str]:
     return [p for p in told if "{" not in p.replace("{session}", "") and not p.endswith("/events")]
 
 
-@pytest.fixture
-def _may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
-
-
 async def statements_of(url: str, folder: Path) -> Statements:
     """All that a bot asks of that database."""
     await place_sqlite(folder / "kortex.db")
@@ -141,7 +135,7 @@ def _grown(url: str) -> sa.Engine:
     return engine
 
 
-@pytest.mark.usefixtures("_may_block")
+@pytest.mark.may_block_the_loop
 async def test_no_statement_reads_a_whole_growing_table_on_sqlite(tmp_path: Path) -> None:
     async with new_database("sqlite", tmp_path) as url:
         statements = await statements_of(url, tmp_path)
@@ -158,7 +152,7 @@ async def test_no_statement_reads_a_whole_growing_table_on_sqlite(tmp_path: Path
     assert "\n".join(found) == ""
 
 
-@pytest.mark.usefixtures("_may_block")
+@pytest.mark.may_block_the_loop
 async def test_no_statement_reads_a_whole_growing_table_on_postgresql(tmp_path: Path) -> None:
     async with new_database("postgresql", tmp_path) as url:
         statements = await statements_of(url, tmp_path)

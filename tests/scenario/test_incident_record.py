@@ -8,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from blockbuster import BlockBuster
 
 from bot.cli.main import main
 from tests.plain_logging import logging_put_back
@@ -28,9 +27,7 @@ products = ["web", "checkout", "pricing", "payments"]
 """
 
 
-@pytest.fixture(autouse=True)
-def _a_command_blocks_its_own_loop(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
+pytestmark = pytest.mark.may_block_the_loop
 
 
 @pytest.fixture

@@ -3,17 +3,13 @@
 from pathlib import Path
 
 import pytest
-from blockbuster import BlockBuster
 
 from bot.cli.eval.command import judged_cases
 from tests.evals.own_marks import marked_sentences
 from tests.evals.stacks import CASES, write
 from tests.plain_logging import logging_put_back
 
-
-@pytest.fixture(autouse=True)
-def _opens_files(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
+pytestmark = pytest.mark.may_block_the_loop
 
 
 async def test_no_sentence_about_a_recorded_pack_is_marked(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from blockbuster import BlockBuster
 from pydantic import JsonValue
 
 ROOT = Path(__file__).parents[2]
@@ -17,9 +16,7 @@ TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 PACKAGES = ("bot", "adapters", "tools", "migrations")
 
 
-@pytest.fixture(autouse=True)
-def _copies_files(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
+pytestmark = pytest.mark.may_block_the_loop
 
 
 class Scratch:

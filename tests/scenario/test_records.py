@@ -7,7 +7,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from blockbuster import BlockBuster
 
 from bot.audit.chain import AuditKeys
 from bot.cli.main import main
@@ -29,9 +28,7 @@ def script(request: Recorded) -> Round:
     return Round(calls=(Call("core__propose_action", {**PROPOSAL, "rationale": word}),))
 
 
-@pytest.fixture(autouse=True)
-def _starting_may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
+pytestmark = pytest.mark.may_block_the_loop
 
 
 def kortex(folder: Path, *arguments: str) -> int:

@@ -8,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from blockbuster import BlockBuster
 
 from bot.app.start import serving
 from bot.app.worker import Times
@@ -45,9 +44,7 @@ class Model:
         return Round(calls=(Call("core__propose_action", wanted),))
 
 
-@pytest.fixture(autouse=True)
-def _starting_may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
+pytestmark = pytest.mark.may_block_the_loop
 
 
 def by_vacuum(database: Path, target: Path) -> None:
@@ -82,7 +79,7 @@ async def test_a_restored_database_repeats_nothing(
         first, second = await proposed(stage), await proposed(stage, "another")
         slow = await stage.ask("@kortex think slowly", stage.newcomer())
         await model.asked_late.wait()
-        stage.query(  # one that is on its way when the copy is made
+        await stage.change(  # one that is on its way when the copy is made
             "UPDATE proposals SET state = 'dispatching', decided_by = ? WHERE thread_ts = ?",
             RESPONDER,
             second.thread,

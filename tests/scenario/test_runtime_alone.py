@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from blockbuster import BlockBuster
 
 from tests.fixtures_database import empty_url
 from tests.sources import ROOT
@@ -43,9 +42,7 @@ def output_of(*arguments: str) -> str:
     return ran.stdout
 
 
-@pytest.fixture(autouse=True)
-def _a_process_of_its_own(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
+pytestmark = pytest.mark.may_block_the_loop
 
 
 async def test_an_empty_database_is_migrated_twice(empty_url: str, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from blockbuster import BlockBuster
 
 from bot.demo.workspace.seeds import RESPONDER
 from bot.engine.dbos_setup import forget_ended
@@ -57,12 +56,7 @@ async def test_by_default_an_answer_is_kept_and_every_call_is_audited(stage: Sta
 OLDER_BY_A_WEEK = "update workflow_status set created_at = created_at - 8 * 86400000"
 
 
-@pytest.fixture
-def _starting_may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
-
-
-@pytest.mark.usefixtures("_starting_may_block")
+@pytest.mark.may_block_the_loop
 async def test_technical_records_are_deleted_after_a_week_even_when_messages_are_kept(
     tmp_path: Path,
 ) -> None:

@@ -4,16 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from blockbuster import BlockBuster
 
 from bot.cli.main import main
 from tests.evals.shapes import KINDS, SHAPES, write_shape
 from tests.plain_logging import logging_put_back
 
-
-@pytest.fixture(autouse=True)
-def _a_command_blocks_its_own_loop(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
+pytestmark = pytest.mark.may_block_the_loop
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -4,16 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from blockbuster import BlockBuster
 
 from bot.cli.main import main
 from tests.evals.stacks import CASES, SET, write
 from tests.plain_logging import logging_put_back
 
-
-@pytest.fixture(autouse=True)
-def _a_command_blocks_its_own_loop(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
+pytestmark = pytest.mark.may_block_the_loop
 
 
 def test_every_culprit_is_found_and_a_noisy_day_is_healthy(

@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from blockbuster import BlockBuster
 
 from bot.app.start import serving
 from bot.demo.workspace.seeds import RESPONDER
@@ -34,9 +33,7 @@ async def asked_and_proposed(stage: Stage) -> Asked:
     return asked
 
 
-@pytest.fixture(autouse=True)
-def _starting_may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
+pytestmark = pytest.mark.may_block_the_loop
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from blockbuster import BlockBuster
 
 from bot.engine.dbos_setup import MillisecondClock
 from bot.store.database import Database
@@ -92,9 +91,7 @@ async def _over(database: Database) -> None:
             await asyncio.sleep(0.01)
 
 
-@pytest.fixture(autouse=True)
-def _starting_may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
+pytestmark = pytest.mark.may_block_the_loop
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])

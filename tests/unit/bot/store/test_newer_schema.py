@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from aiohttp.test_utils import TestClient, TestServer
-from blockbuster import BlockBuster
 
 from bot.app.stores import open_stores
 from bot.cli import main as cli
@@ -49,9 +48,7 @@ async def migrated_by_newer(url: str, folder: Path, *contracts: bool) -> None:
         assert await schema.migrate(url) == before
 
 
-@pytest.fixture(autouse=True)
-def _reads_scripts(_nothing_blocks_the_loop: BlockBuster) -> None:
-    _nothing_blocks_the_loop.deactivate()
+pytestmark = pytest.mark.may_block_the_loop
 
 
 @pytest.mark.parametrize("contracts", [(False,), (False, False)])
