@@ -19,7 +19,7 @@ from tests.mutants.catalogue import MUTANTS
 from tests.mutants.mutant import Mutant
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("bot", "adapters", "tools", "migrations", "tests", "docs", "requirements")
+SOURCES = ("bot", "adapters", "tools", "migrations", "tests", "docs", "requirements", "deploy")
 AT_ONCE = 2
 TIMEOUT_S = 300
 PASSED, TESTS_FAILED = 0, 1  # https://docs.pytest.org/en/stable/reference/exit-codes.html
