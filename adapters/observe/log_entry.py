@@ -130,7 +130,7 @@ def unlevelled(newest: Sequence[LogLine]) -> tuple[str, ...]:
         return ()
     return (
         f"none of the {len(newest)} newest lines states a level (no label, no metadata, not in "
-        "the line), so nothing can be selected by level: ask again without it",
+        "the line). Nothing can be selected by level: ask again without it",
     )
 
 

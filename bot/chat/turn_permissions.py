@@ -23,8 +23,8 @@ from tools.policy import ToolPolicy
 # People wait with an empty answer before them, and a slow minute of the platform's is longer.
 PATIENCE_S: Final = 4.0
 UNKNOWN_NOTICE: Final = (
-    "I could not read this channel's name, so the strictest rules apply: I use only the tools of "
-    "every channel, and nothing can be confirmed here for now"
+    "I could not read this channel's name, so the strictest rules apply. I use only the tools "
+    "of every channel, and nothing can be confirmed here for now"
 )
 
 NO_RULES: Final = (

@@ -30,7 +30,7 @@ LISTENING: Final = ("127.0.0.1", "0.0.0.0")  # noqa: S104 - asked for
     "--host",
     type=click.Choice(LISTENING),
     help="The address of the page (default: 127.0.0.1). Use 0.0.0.0 in a container only, and "
-    "publish its port to this machine alone: every visitor of the page can act as any person in it.",
+    "publish its port to this machine alone. Every visitor of the page can act as any person in it.",
 )
 @click.option(
     "--workspace",

@@ -127,8 +127,8 @@ async def schema_state_of(url: str) -> SchemaState:
 
 def _unserved(at: str, newest: str) -> str:
     return (
-        f"the schema is at {at}, which a newer version made and which no longer serves this one "
-        f"({newest}); start the newer version, there is nothing to migrate here"
+        f"a newer version made the schema {at}, which this version ({newest}) cannot use. Start the "
+        "newer version; there is nothing to migrate here"
     )
 
 

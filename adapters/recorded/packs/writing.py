@@ -27,9 +27,9 @@ TRUTH: Final[Row] = {
     "mechanism_words": [],
     "forbidden": [],
     "how": (
-        "Fill in: healthy (true or false), culprit (every product name that is right), kind (a word of"
-        " yours), mechanism_words (groups such as [['pool', 'connections']], one of each is wanted in the"
-        " answer), forbidden (words that make it wrong). While healthy is null the case is left out."
+        "Fill in healthy (true or false), culprit (every right product name) and kind (a word of yours)."
+        " mechanism_words are groups such as [['pool', 'connections']]; an answer needs one of each."
+        " forbidden are words that make it wrong. While healthy is null the case is left out."
     ),
 }
 
