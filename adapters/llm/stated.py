@@ -25,10 +25,10 @@ _ASKED_ON: Final = re.compile(
 )
 # What a program wrote: a log line, a stack trace, an alert.
 _PASTED: Final = re.compile(
-    r"[\W_]*(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^?]*\b(?:error|warn|fatal|panic|info|exception)"
+    r"[\W_]{0,40}(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^?]{0,500}\b(?:error|warn|fatal|panic|info|exception)"
     r"|(?-i:ERROR|WARN(?:ING)?|FATAL|PANIC|CRITICAL|INFO)\b.*[:=/]|traceback \(|[\w.]+(?:exception|error): "
     r"|(?:connection|dial|read|write|context|upstream|failed to|unable to|could not|error|oomkilled)\b[^?\n]{0,200}: \w"
-    r"|[^?]*\blevel=\w|\{\s*\"\w+\"\s*:)|.*\n\s+at [\w.$]+\(",
+    r"|[^?]{0,500}\blevel=\w|\{\s*\"\w+\"\s*:)|.*\n\s+at [\w.$]+\(",
     re.IGNORECASE,
 )
 _ALERT: Final = re.compile(

@@ -3,7 +3,7 @@
 import pytest
 
 from adapters.llm.messages import Message, Role
-from adapters.llm.stated import said_by, stated
+from adapters.llm.stated import is_log_line, said_by, stated
 
 ASKED = Message(Role.USER, "why is checkout slow?")
 FAILED_OVER = "it isn't the database, we failed over at 14:02"
@@ -70,3 +70,8 @@ def test_a_quotation_does_not_change_the_author() -> None:
 )
 def test_a_pasted_line_is_no_statement_of_its_sender(text: str) -> None:
     assert stated([ASKED, told(text)]) == []
+
+
+@pytest.mark.parametrize("text", ["-" * 20_000, "_" * 20_000, "2026-04-07 14:00 " * 2_000])
+def test_a_long_line_without_words_is_no_log_line(text: str) -> None:
+    assert not is_log_line(text)
