@@ -127,8 +127,8 @@ async def schema_state_of(url: str) -> SchemaState:
 
 def _unserved(at: str, newest: str) -> str:
     return (
-        f"a newer version made the schema {at}, which this version ({newest}) cannot use. Start the "
-        "newer version; there is nothing to migrate here"
+        f"a newer version made the schema {at}, which this version ({newest}) cannot use; start the "
+        "newer version, there is nothing to migrate here"
     )
 
 
