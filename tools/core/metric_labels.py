@@ -104,7 +104,9 @@ def selector_of(signal: Signal | None, product: str) -> str:
     if signal is None or len(places) != 1 or signal.where or signal.over:
         return ""
     is_plain = signal.reading in {"gauge", "rate"} and _is_plain(places[0], signal.metric)
-    return f'{signal.metric}{{{places[0].label}="{places[0].value}"}}' if is_plain else ""
+    name = "" if _PLAIN.fullmatch(signal.metric) else f'__name__="{signal.metric}",'
+    metric = "" if name else signal.metric
+    return f'{metric}{{{name}{places[0].label}="{places[0].value}"}}' if is_plain else ""
 
 
 def _key(one: MetricShift) -> tuple[str, str]:
@@ -112,9 +114,10 @@ def _key(one: MetricShift) -> tuple[str, str]:
 
 
 def _is_plain(place: Place, metric: str) -> bool:
-    texts = _PLAIN.fullmatch(metric) and _PLAIN.fullmatch(place.label)
-    is_quotable = '"' not in place.value and "\\" not in place.value and place.value.isprintable()
-    return bool(texts) and is_quotable and not place.pods and not place.namespace
+    quoted = metric + place.value
+    is_quotable = '"' not in quoted and "\\" not in quoted and quoted.isprintable()
+    is_label = _PLAIN.fullmatch(place.label) is not None
+    return is_label and is_quotable and not place.pods and not place.namespace
 
 
 def _points(points: Sequence[tuple[datetime, float | None]], signal: Signal) -> Points:

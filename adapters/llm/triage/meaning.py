@@ -72,7 +72,7 @@ def is_foreign(text: str, names: Collection[str] = ()) -> bool:
 
 def is_known_word(text: str) -> bool:
     """Whether it is a common word, or one with a typo behind its first letter."""
-    alike = [word for word in KNOWN_WORDS if word[0] == text[0]]
+    alike = [word for word in KNOWN_WORDS if word[:1] == text[:1]]
     return _stem(text) in KNOWN_WORDS or bool(difflib.get_close_matches(text, alike, 1, _TYPO))
 
 

@@ -71,7 +71,7 @@ async def test_a_rollout_of_all_replicas_is_not_reported(at: int) -> None:
     assert await disappearances("http_requests_total", rolled, number=6) == []
 
 
-@pytest.mark.parametrize("name", ["http_requests_total", "boxes"])
+@pytest.mark.parametrize("name", ["http_requests_total", "boxes", "Boxes.Out"])
 async def test_a_part_of_the_traffic_that_never_paused_and_is_gone_is_reported(name: str) -> None:
     idle = await disappearances(
         name, lambda ago, n: served(ago, 300 if n == 2 else 0), label="path"
