@@ -173,8 +173,8 @@ def _bodies(text: str, links: LinkPolicy) -> list[str]:
 
 def _live(view: AnswerView, links: LinkPolicy) -> tuple[Part, ...]:
     screen = growing_screen(hold_back(view.text), view.provider)
-    if screen.more:
-        screen = growing_screen(hold_back(view.parts[-1]), view.provider)
+    if screen.more and len(parts := view.parts) > 1:
+        screen = growing_screen(hold_back(parts[-1]), view.provider)
     last = next(iter(_bodies(screen.text, links)), "")
     chips = list(view.chips.values())
     waits = (WRITING if screen.more else "") if last else view.waiting or PLACEHOLDER
