@@ -28,10 +28,6 @@ __all__ = ["database", "database_url", "other"]
 
 S = ProposalState
 KILLS = range(4, 76, 3)
-# Where a process dies is the same on both databases; what each makes of it is tried at a quarter.
-MOMENTS = [("sqlite", moment) for moment in KILLS] + [
-    ("postgresql", moment) for moment in KILLS[::4]
-]
 
 
 def event(kind: AuditKind, row: ProposalId, word: str) -> AuditEvent:
@@ -134,7 +130,7 @@ async def _both_wait(database: Database) -> None:
             await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize(("database_url", "moment"), MOMENTS, indirect=["database_url"])
+@pytest.mark.parametrize("moment", KILLS)
 async def test_a_kill_between_any_two_records_sends_no_second_dispatch(
     database: Database, other: Database, moment: int
 ) -> None:

@@ -1,4 +1,4 @@
-"""A process that has imported nothing resumes sixty turns at once, and answers each of them."""
+"""A process that has imported nothing resumes a hundred turns at once, and answers each of them."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from bot.demo.workspace.seeds import CHECKOUT
 from tests.fakes.model_server import Round
 from tests.scenario.durability.world import TIMEOUT_S, World, logs_of, world_on
 
-TURNS = 60
+TURNS = 100
 PEOPLE = 10  # a person may ask twenty times a minute
 # SQLite runs fifty turns at once; the rest wait for a slot.
 LIVE = {"sqlite": 50, "postgresql": TURNS}
@@ -33,7 +33,7 @@ def people(world: World) -> list[str]:
     return names
 
 
-async def test_a_cold_start_resumes_many_turns(world: World) -> None:
+async def test_a_cold_start_resumes_a_hundred_turns(world: World) -> None:
     holds = [world.hold_round(name, 1, at=-1) for name in NAMES]
     process = await world.start()
     persons = people(world)

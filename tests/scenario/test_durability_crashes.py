@@ -12,6 +12,7 @@ from tests.scenario.durability.replica import Replica
 from tests.scenario.durability.world import RESTART, Asked, World, logs_of, world_on
 
 POISON = "poison"
+LONG = "everything"
 POSTS = ("update", "postMessage", "stopStream")
 MOST_CRASHES = 10  # on a machine that is slow to kill a process, not each of them counts
 INNOCENT = ("first", "second", "third", "fourth")
@@ -19,7 +20,7 @@ EVERY = (*INNOCENT[:2], POISON, *INNOCENT[2:])
 POISONS = (POISON, INNOCENT[3])
 
 
-@pytest.fixture
+@pytest.fixture(params=["sqlite", "postgresql"])
 async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
     kind, _, stream = request.param.partition(" ")
     async with world_on(kind, tmp_path, stream=stream or "edit") as made:
@@ -96,6 +97,27 @@ async def dies_as_it_is_shown(world: World, process: Replica) -> None:
         each.cancel()
 
 
+async def test_crashes_while_an_answer_is_shown_keep_all_of_it(world: World) -> None:
+    lines = [f"line {number:04} of a long answer" for number in range(400)]
+    world.scripts[LONG] = [Round(text=("\n".join(lines),))]
+    process = await world.start()
+    asked = await world.ask(LONG)
+    await dies_as_it_is_shown(world, process)
+    for _ in range(3):
+        process = await world.start()
+        await world.kill(process)
+    await world.start()
+    await world.settled()
+
+    shown = "".join(message.text for message in world.answers(asked))
+    whole = await world.whole_answer(asked)
+    assert shown.startswith(lines[0])
+    assert [line for line in lines if line not in whole] == []
+    assert "could not be finished" not in shown
+    assert await world.turn_state(asked) == "answered"
+
+
+SHORT = "in a word"
 FENCED = "as code"
 READ = "from the logs"
 CARD = "with a card"
@@ -104,6 +126,7 @@ DELIVERED = {
         Round(text=("Proposing.",), calls=(RESTART,)),
         Round(text=("A restart is proposed.",)),
     ],
+    SHORT: [Round(text=("The pool is full.",))],
     FENCED: [
         Round(
             text=("```\n", *(f"echo {number:04} of a script\n" for number in range(300)), "```\n")
@@ -119,13 +142,14 @@ DELIVERED = {
 @pytest.mark.parametrize(
     ("world", "name", "said"),
     [
+        ("sqlite native", SHORT, ["The pool is full."]),
         ("sqlite", CARD, ["A restart is proposed."]),
         ("sqlite", FENCED, [f"echo {number:04} of a script" for number in range(300)]),
         ("postgresql native", FENCED, [f"echo {number:04} of a script" for number in range(300)]),
         ("postgresql", READ, ["Its log says that checkout is slow"]),
     ],
     indirect=["world"],
-    ids=["card", "long", "long-native", "logs"],
+    ids=["native", "card", "long", "long-native", "logs"],
 )
 async def test_three_crashes_after_an_answer_was_shown_keep_it(
     world: World, name: str, said: Sequence[str]
@@ -166,7 +190,6 @@ def is_answered(world: World, asked: Asked, name: str) -> None:
     assert f"Answer to {name}." in answer.text
 
 
-@pytest.mark.parametrize("world", ["postgresql"], indirect=True)
 async def test_six_kills_with_turns_in_flight_abandon_none(world: World) -> None:
     asked = await crash_with_all_in_flight(world)
     for _ in range(5):
@@ -178,7 +201,6 @@ async def test_six_kills_with_turns_in_flight_abandon_none(world: World) -> None
         is_answered(world, asked[name], name)
 
 
-@pytest.mark.parametrize("world", ["sqlite"], indirect=True)
 async def test_three_kills_of_the_only_turn_in_flight_do_not_abandon_it(world: World) -> None:
     hold = world.hold_round("first", 1, at=-1)
     process = await world.start()
@@ -194,7 +216,6 @@ async def test_three_kills_of_the_only_turn_in_flight_do_not_abandon_it(world: W
     is_answered(world, asked, "first")
 
 
-@pytest.mark.parametrize("world", ["sqlite"], indirect=True)
 async def test_a_turn_is_kept_while_new_questions_crash_the_process(world: World) -> None:
     hold = world.hold_round("first", 1, at=-1)
     process = await world.start()

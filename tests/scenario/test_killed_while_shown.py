@@ -133,13 +133,11 @@ FINALS = {
     "a chart": CHARTED,
 }
 
-# Slack is the same before a call's effect as after that of the call before, so one successor tries both.
-SUCCESSIONS = [(whole, True), (whole, False), (given_up, True)]
-
 
 @pytest.mark.parametrize("setting", ["native", "edit"])
 @pytest.mark.parametrize("final", FINALS.values(), ids=FINALS)
-@pytest.mark.parametrize(("then", "takes_effect"), SUCCESSIONS)
+@pytest.mark.parametrize("then", [whole, given_up])
+@pytest.mark.parametrize("takes_effect", [True, False], ids=["after its effect", "before"])
 async def test_a_process_killed_at_any_call_leaves_the_whole_answer(
     setting: StreamSetting,
     final: TurnFinished,
