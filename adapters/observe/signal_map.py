@@ -129,10 +129,13 @@ def _of(
 
 def _by_labels(known: KnownMetric, meaning: Meaning, *, is_histogram: bool) -> Meaning:
     """Of a name that says nothing: what has quantiles is a duration, what has a status is requests."""
-    if meaning.role != "other" or meaning.rank != UNKNOWN:
-        return meaning
     values = [value for label in VARIANT_LABELS for value in known.values.get(label, ())]
     alike = written_alike(known.metric)
+    is_lag = meaning.role == "queue" and re.search("(^|_)lag(_|$)", alike)
+    if is_lag and any(map(_QUANTILE.fullmatch, values)):
+        return replace(meaning, role="latency", rank=DETAIL, worse="up", combine="max", limit=None)
+    if meaning.role != "other" or meaning.rank != UNKNOWN:
+        return meaning
     has_quantiles = any(map(_QUANTILE.fullmatch, values)) or _NAMED_QUANTILE.search(alike)
     if (has_quantiles or is_histogram) and not _OF_SIZES.search(alike):
         duration = replace(meaning, role="latency", rank=DETAIL, worse="up", combine="max")

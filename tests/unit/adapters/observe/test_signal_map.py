@@ -135,6 +135,16 @@ def test_matcher_with_a_missing_label_is_omitted() -> None:
     assert found["jvm_memory_used_bytes"].where == ""
 
 
+@pytest.mark.parametrize(
+    ("values", "role"), [({"p50", "p90"}, "latency"), ({"Average"}, "queue"), (set(), "queue")]
+)
+def test_a_lag_with_quantiles_is_a_duration(values: set[str], role: str) -> None:
+    labels = {"statistic": frozenset(values)} if values else {}
+    found = named(known("lag", values=labels))
+
+    assert {one.role for one in found.values()} == {role}
+
+
 def test_one_of_several_quantiles_is_read() -> None:
     values = {"quantile": frozenset({"0.5", "0.9", "0.99"})}
     found = named(known("rpc_duration_seconds", "summary", values))
