@@ -49,7 +49,8 @@ INLINE: Final = (
 # A prefix that may still become one of these, JSON or Python.
 INLINE_BEGINNING: Final = (
     r"(?:`?(?:<[｜|]?[\w:]{0,44}\|?|\[[A-Z_]{0,12})|[\"'`]{0,3}(?:\[\s{0,64})?(?:\{\s{0,64}\\{0,3})?"
-    r"|[\"']?(?<![\w.])(?:c|co|cor|core_?|p|pl|plu|plug|plugi|plugin_?|m|mc|mcp_?|(?:core|plugin|mcp)__\w{0,64}(?:\(\w{0,64}\s?|[\"'`”]?\s{0,3}(?:[,:]\s{0,3}[\"'“]?\w{0,10})?)?))\Z"
+    r"|[\"']?(?<![\w.])(?:c|co|cor|core_?|p|pl|plu|plug|plugi|plugin_?|m|mc|mcp_?|(?:core|plugin|mcp)__\w{0,64}(?:\(\w{0,64}\s?|[\"'`”]?\s{0,3}(?:[,:]\s{0,3}(?:[\"'“]?\w{0,10}|\[\s{0,8}))?|[ \t]{1,4}[-\"']{1,2}|[ \t]{0,4}\\\r?(?:\n[ \t]{0,16}-{0,2})?)?"
+    r"|k|ko|kor|kort|korte|kortex(?:[ \t]{1,4}(?:\w{1,64}[ \t]{1,4}){0,3}(?:\w{1,64}|-{1,2}|[\"'])?)?))\Z"
 )
 # Python, which an answer may hold as well. Calls inside a line are in `adapters.llm.named_calls`.
 PYTHON: Final = rf"\[\s{{0,64}}\w{{1,64}}\(|(?:print\()?(?:functions\.|default_api\.)?{TOOL_ID}\("

@@ -12,7 +12,7 @@ from adapters.llm.brackets import Brackets
 from adapters.llm.call_forms import INLINE_BEGINNING, LEAD, PLAIN_BEGINNINGS
 from adapters.llm.messages import CompleteRequest, ToolCall
 from adapters.llm.named_calls import begins_line, begins_word, start_of, tool_names
-from adapters.llm.written_calls import MOST_CHARS, without_calls, written_calls
+from adapters.llm.written_calls import CONTEXT_CHARS, MOST_CHARS, without_calls, written_calls
 
 _INLINE_BEGINNING: Final = re.compile(INLINE_BEGINNING)
 _LEAD: Final = re.compile(LEAD)
@@ -41,7 +41,7 @@ class HeldText:
     """One answer's text. `feed` returns the text to show now, `close` the rest."""
 
     __slots__ = (
-        "_before", "_brackets", "_held", "_held_chars", "_is_final", "_names", "_passes",
+        "_before", "_brackets", "_context", "_held", "_held_chars", "_is_final", "_names", "_passes",
         "_pending", "_request", "_shown", "_start", "is_withheld",
     )  # fmt: skip
 
@@ -51,7 +51,8 @@ class HeldText:
         self._start = start_of(self._names)
         self._passes = False  # all of the rest
         self._pending = ""  # may become the beginning of a call
-        self._before = "\n"  # the character before it
+        self._before = "\n"  # the text before it
+        self._context = ""  # the text before what is held
         self._held: list[str] = []
         self._held_chars = 0
         self._brackets: Brackets | None = None  # of JSON that is held until it ends
@@ -90,12 +91,12 @@ class HeldText:
         return self._without_calls(rest), ()
 
     def _without_calls(self, text: str) -> str:
-        left = without_calls(text, self._request)
+        left = without_calls(text, self._request, "".join(self._shown))
         self.is_withheld = self.is_withheld or left != text
         return left
 
     def _read(self, piece: str) -> str:
-        text, at = self._before + self._pending + piece, 1
+        text, at = self._before + self._pending + piece, len(self._before)
         shown: list[str] = []
         self._pending = ""
         while at < len(text):
@@ -112,9 +113,9 @@ class HeldText:
                 end = _decided_until(text, at, self._names)
                 shown.append(text[at:end])
                 self._pending = text[end:]
-                self._before = text[end - 1]
+                self._before = text[max(0, end - CONTEXT_CHARS) : end]
                 return "".join(shown)
-        self._before = text[-1]
+        self._before = text[-CONTEXT_CHARS:]
         return "".join(shown)
 
     def _begin(self, text: str, start: re.Match[str]) -> int:
@@ -123,6 +124,7 @@ class HeldText:
             self._is_final = True
             return start.start()
         self._brackets = Brackets()
+        self._context = text[max(0, start.start() - CONTEXT_CHARS) : start.start()]
         return self._hold(text, start.start(), start.end() - len(data.lstrip("\"'`")))
 
     def _hold(self, text: str, at: int, end: int) -> int:
@@ -133,7 +135,7 @@ class HeldText:
     def _ended(self) -> str:
         self._brackets = None
         found = "".join(self._held)
-        if without_calls(found, self._request) != found:
+        if without_calls(found, self._request, self._context) != found:
             self._is_final = True
             return ""
         self._held, self._held_chars = [], 0

@@ -1,4 +1,4 @@
-"""Calls that a tool's name gives away: Python and options with its short name, and YAML.
+"""Calls that a tool's name gives away: Python, options and commands with its short name, and YAML.
 
 They are withheld and never executed, because their values have no certain types.
 """
@@ -23,7 +23,15 @@ _ANY_ID: Final = re.compile(TOOL_ID)
 _LINE: Final = r"[ \t]{0,16}(?:-[ \t]{1,3})?[\"']?"
 _YAML_KEY: Final = rf"(?i:{'|'.join(NAME_KEYS)})[\"']?:[ \t]{{1,4}}[\"']?"
 # `call_tool("core__get_logs", {`, or in JSON that no reader takes: `{name: core__get_logs, arguments: {`.
-_PASSED: Final = rf"(?:(?<=\([\"'])|(?<![\w\"'\\])){TOOL_ID}[\"'`”]?\s{{0,3}}[,:]\s{{0,3}}(?:[\"'“]?(?:{'|'.join(ARGUMENT_KEYS)})\b|[{{\[])"
+_PASSED: Final = rf"(?:(?<=\([\"'])|(?<![\w\"'\\])){TOOL_ID}[\"'`”]?\s{{0,3}}[,:]\s{{0,3}}(?:[\"'“]?(?:{'|'.join(ARGUMENT_KEYS)})\b|\{{|\[\s{{0,8}}[{{\"'])"
+# What follows a tool's name in a shell: options, or JSON.
+_OPTION: Final = r"(?:[ \t]{1,4}|[ \t]{0,4}\\\r?\n[ \t]{0,16})(?:--?[a-zA-Z]|[\"']?\{)"
+_KORTEX: Final = r"kortex[ \t]{1,4}(?:[a-z]{1,16}[ \t]{1,4}){0,2}"
+_SHELL: Final = r"```(?:bash|sh|shell|zsh|console|shell-session|terminal)[ \t]{0,8}\r?\n\s{0,64}"
+# To the end of its line, or of the code that it is in; with lines that it continues in.
+_COMMAND: Final = re.compile(
+    r"(?:\\\r?\n|(?<=[\s=])'[^']*+'|(?<=[\s=])\"(?:[^\"\\]|\\.)*+\"|[^\n`])*+", re.DOTALL
+)
 _YAML_ARGUMENTS: Final = re.compile(
     rf"\s{{0,64}}(?:[\"']?(?:{'|'.join(ARGUMENT_KEYS)})[\"']?:|(?<=:)\s{{1,64}}[\"']?\w{{1,64}}[\"']?:[ \t])",
     re.IGNORECASE,
@@ -37,7 +45,10 @@ _LONGEST_WORD: Final = 65  # one more than a name has
 _YAML_BEGINNING: Final = re.compile(
     rf"{_LINE}(?P<key>\w{{0,64}})[\"']?(?::[ \t]{{0,4}}[\"']?(?P<name>[\w.-]{{0,80}})[\"']?[ \t]{{0,8}}\r?)?"
 )
-_OPTION_BEGINNING: Final = re.compile(r"(?P<name>\w{1,64})[ \t]{1,4}-{0,2}\w{0,64}")
+_OPTION_BEGINNING: Final = re.compile(
+    r"(?P<name>\w{1,64})(?:[ \t]{1,4}(?:-{0,2}\w{0,64}|[\"'])|[ \t]{0,4}\\\r?(?:\n[ \t]{0,16}-{0,2})?)"
+)
+_COMMAND_BEGINNING: Final = re.compile(rf"(?:[$%][ \t]{{0,3}}|[/@])?(?:{_KORTEX})?(?P<rest>.*)")
 
 
 def tool_names(request: CompleteRequest) -> frozenset[str]:
@@ -54,11 +65,15 @@ def start_of(names: frozenset[str]) -> re.Pattern[str]:
     tool = "|".join((TOOL_ID, *map(re.escape, short)))
     python = rf"(?:{tool})\((?:\w{{1,64}}\s?=(?!=)|[{{\"'])"
     yaml = rf"{_LINE}(?:{_YAML_KEY}(?:{tool})[\"']?|{TOOL_ID}[\"']?:)[ \t]{{0,8}}\r?$"
-    options = rf"(?:{tool})[ \t]{{1,4}}(?:--)?\w{{1,64}}="
+    options = rf"[/@]?(?:{tool})[ \t]{{1,4}}(?:--)?\w{{1,64}}="
     tag = rf"</?(?:{'|'.join(map(re.escape, short)) or tool})[\s/>]"
+    word = "|".join((TOOL_ID, *(re.escape(name) for name in short if "_" in name)))
+    line = rf"[/@]?(?:{word}){_OPTION}|(?:[$%][ \t]{{1,3}})?{_KORTEX}(?:{word})\b|[$%/][ \t]{{0,3}}(?:{word})\b"
+    inline = rf"(?<![\w\"'\\])(?:{TOOL_ID}|{_KORTEX}(?:{word})){_OPTION}"
     return re.compile(
-        rf"^{LEAD}(?:{ANY_FENCE})?(?:(?P<json>{JSON})|{BEGINS}|{python}|(?P<named>{yaml}|{options})|(?P<tag>{tag}))"
-        rf"|{INLINE}|(?P<data>{JSON})|(?<!\w){python}|(?P<passed>{_PASSED})",
+        rf"^{LEAD}(?P<shell>{_SHELL}(?:[$%][ \t]{{1,3}})?(?:{_KORTEX})?(?:{word})\b)"
+        rf"|^{LEAD}(?:{ANY_FENCE})?(?:(?P<json>{JSON})|{BEGINS}|{python}|(?P<named>{yaml}|{options})|(?P<tag>{tag})|(?P<line>{line}))"
+        rf"|{INLINE}|(?P<data>{JSON})|(?<!\w){python}|(?P<passed>{_PASSED})|(?P<inline>{inline})",
         re.MULTILINE,
     )
 
@@ -72,6 +87,14 @@ def named_end(text: str, start: re.Match[str]) -> int | None:
         return None
     block = _YAML_BLOCK.match(text, start.end())
     return block.end() if block else start.end()
+
+
+def command_end(text: str, start: re.Match[str]) -> int | None:
+    """Behind a command of a shell that names a tool; None for other forms."""
+    if not (start["shell"] or start["line"] or start["inline"]):
+        return None
+    command = _COMMAND.match(text, start.end())
+    return command.end() if command else start.end()
 
 
 def begins_word(text: str, at: int, names: frozenset[str]) -> int | None:
@@ -106,7 +129,10 @@ def _beginnings(names: frozenset[str]) -> frozenset[str]:
 
 def begins_line(line: str, names: frozenset[str]) -> bool:
     """Whether the line may still become a call in one of these forms."""
-    if begins_word(line, 0, names) == 0:
+    command = _COMMAND_BEGINNING.fullmatch(line)
+    if command and command.start("rest"):
+        line = command["rest"]
+    if "kortex".startswith(line) or begins_word(line, 0, names) == 0:
         return True
     if option := _OPTION_BEGINNING.fullmatch(line):
         return option["name"] in names

@@ -34,7 +34,7 @@ from adapters.llm.call_forms import (
 )
 from adapters.llm.framing import MAX_ARGUMENT_CHARS
 from adapters.llm.messages import CompleteRequest, ToolCall, ToolSpec
-from adapters.llm.named_calls import named_end, start_of, tool_names
+from adapters.llm.named_calls import command_end, named_end, start_of, tool_names
 from adapters.llm.wire_json import arguments_text, is_shallow
 from tools.contract import PROPOSE_TOOL_ID
 from tools.encoded_json import decoded
@@ -73,6 +73,9 @@ _CLOSING: Final = re.compile(
 _MOST_TRIES: Final = 16  # to read a call in one text: each looks for the end of a bracket
 _MOST_NESTED: Final = 3  # a message's list of calls, a call, its function
 _BEFORE_NESTED: Final = frozenset((":", "[", ","))
+CONTEXT_CHARS: Final = 160
+_BLOCK_END: Final = re.compile(r"\s*```\s*\Z")
+_ELSEWHERE: Final = re.compile(r"[.!?;](?=\s|\Z)")  # between a tool's name and other data
 _QUOTED: Final = re.compile(r"\s*(?:[-*+•>|\"']|`(?!``)|[0-9])")
 _QUOTE_MARKS: Final = frozenset("\"'`")
 _PYTHON_WORDS: Final = {"True": "true", "False": "false", "None": "null"}
@@ -106,20 +109,26 @@ def written_calls(
     return None if _is_echo(calls, request) else calls
 
 
-def without_calls(text: str, request: CompleteRequest) -> str:
-    """The text without what looks like a call: for people.
+def without_calls(text: str, request: CompleteRequest, before: str = "") -> str:
+    """The text without what looks like a call: for people. `before` is already shown.
 
     A chat template's marks are withheld, with all that follows them where it cannot be read. JSON and
     Python are withheld where they name a tool or pass arguments. Other data is part of an answer.
     """
     kept: list[str] = []
-    at = tries = 0
+    at, tries, fences = len(before), 0, before.count("```")
+    text = before + text
     names = tool_names(request)
     begins = start_of(names)
     while (start := begins.search(text, at)) and tries < _MOST_TRIES:
         end, is_call = _reach(text, start, names)
         tries += end == start.end()  # what ends is read once
+        if not is_call and _gives_arguments(text, start, end, request):
+            end, is_call = _behind_marks(text, end), True
         kept.append(text[at : start.start() if is_call else end])
+        fences += kept[-1].count("```")
+        if is_call and fences % 2 and (closing := _BLOCK_END.search(text, start.end(), end)):
+            end = closing.start()  # of the block that is already shown
         at = end
     for start in begins.finditer(text, at):  # after the last try
         if _is_certain(text, start, names):
@@ -127,7 +136,29 @@ def without_calls(text: str, request: CompleteRequest) -> str:
     return "".join((*kept, text[at:]))
 
 
+def _gives_arguments(text: str, start: re.Match[str], end: int, request: CompleteRequest) -> bool:
+    """Whether JSON right behind a tool's name has nothing but arguments of that tool."""
+    at = text.find("{", start.start(), end)
+    if not (start["json"] or start["data"]) or at < 0:
+        return False
+    before = text[max(0, at - CONTEXT_CHARS) : at]
+    short = {tool.name.split("__")[-1]: tool for tool in request.tools}
+    last = max(short, key=before.rfind, default="")
+    behind = before[before.rfind(last) + len(last) :]
+    if last not in before or _ELSEWHERE.search(behind) or _QUOTES.search(behind):
+        return False
+    try:
+        value = _data(text, at, json_end(text, at))
+    except ValueError:
+        return False
+    properties = short[last].input_schema.get("properties") if last else None
+    known = properties.keys() if isinstance(properties, dict) else ()
+    return isinstance(value, dict) and value.keys() <= set(known)
+
+
 def _reach(text: str, start: re.Match[str], names: Set[str]) -> tuple[int, bool]:
+    if (command := command_end(text, start)) is not None:
+        return _behind_marks(text, command), True
     if start["named"]:
         named = named_end(text, start)
         return (start.end() if named is None else _behind_marks(text, named)), named is not None
@@ -232,7 +263,7 @@ def _is_certain(text: str, start: re.Match[str], names: Set[str]) -> bool:
         return named_end(text, start) is not None
     if start["json"] or start["data"]:
         return _names_tool(text[start.start() : _cut_end(text, start.end())], names)
-    if start["tag"] or start["passed"]:
+    if start["tag"] or start["passed"] or command_end(text, start) is not None:
         return True
     if _OF_TEMPLATE.match(text, start.start()):
         return True

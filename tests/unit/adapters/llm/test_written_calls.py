@@ -413,6 +413,19 @@ BY_NAME = {
     "Python in a block": '```python\nget_logs(product="secret-7",\n  limit=5)\n```',
     "options": "core__get_logs --product=secret-7 --limit=5",
     "pairs": "get_logs product=secret-7 limit=5",
+    "pairs behind a slash": "/core__get_logs product=secret-7",
+    "pairs behind a sign": '@get_logs product="secret-7"',
+    "a command": "core__get_logs --product secret-7",
+    "a command of Kortex": "kortex core__get_logs --product secret-7",
+    "a command with a place": "kortex get_logs secret-7",
+    "a command of two words": "$ kortex tool core__get_logs --limit 5",
+    "a command in a block": "```bash\nkortex core__get_logs --product secret-7\n```",
+    "a command with a prompt": "```console\n$ core__get_logs -p secret-7\n```",
+    "a command with a place in a block": "```sh\nget_logs secret-7\n```",
+    "a command with JSON": '```bash\nkortex core__get_logs \'{\n  "product": "secret-7"\n}\'\n```',
+    "a command on two lines": "```shell\ncore__get_logs \\\n  --product secret-7 \\\n  --limit 5\n```",
+    "two commands": "```bash\nkortex core__get_logs --limit 5\nkortex core__get_current_time\n```",
+    "a name as a block's language": '```core__get_logs\n{"product": "secret-7"}\n```',
 }
 
 
@@ -431,6 +444,62 @@ def test_a_call_recognised_only_by_its_name_is_withheld(
     assert calls == ()
     assert held.is_withheld
     assert left in ("", "Looking.", "Looking. The pool is full.")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 10_000])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "`core__get_logs`\n", "`core__get_logs`:\n\n", "`get_logs`\n", "**core__get_logs**\n\n", "### core__get_logs\n\n",
+        "I call `core__get_logs` with:\n\n", "Tool: `core__get_logs`\nArguments:\n", "core__get_logs -> ", "1. get_logs, with ",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "dress", ["```json\n{}\n```", "```\n{}\n```", "{}", "`{}`", "~~~\n{}\n~~~", "| {} |"]
+)
+def test_arguments_behind_a_tool_name_are_withheld(name: str, dress: str, size: int) -> None:
+    text = (
+        name + dress.replace("{}", '{"product": "secret-7", "limit": 5}') + "\n\nThe pool is full."
+    )
+    shown, rest, calls = streamed(pieces_of(text, size))
+
+    assert calls == []
+    assert "secret-7" not in shown + rest
+    assert (shown + rest).endswith("The pool is full.")
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("```bash\n# the logs\nkortex core__get_logs -p a\n```\nDone.", "```bash\n# the logs\n```\nDone."),
+        ("```http\nPOST /core__get_logs\n{\"product\": \"a\"}\n```\nDone.", "```http\nPOST /core__get_logs\n\n```\nDone."),
+        ("```\nx\nget_logs product=a\n```\nDone.", "```\nx\n```\nDone."),
+    ],
+)  # fmt: skip
+def test_a_block_that_is_shown_keeps_its_end(text: str, left: str, size: int) -> None:
+    shown, rest, _ = streamed(pieces_of(text, size))
+
+    assert re.sub("\n+", "\n", shown + rest) == re.sub("\n+", "\n", left)
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I used core__get_logs -- twice -- and `core__get_metrics` - once.\n",
+        "`core__get_logs`, [E1], shows it; core__get_logs: [E2] too.\n",
+        '`core__get_logs` returned this:\n\n```json\n{"product": "checkout"}\n```\n',
+        '`core__get_logs`\n\n```json\n{"level": "error", "msg": "full"}\n```\n',
+        'I used `core__get_logs`. The pod says:\n\n```json\n{"product": "checkout"}\n```\n',
+        "```bash\nkubectl get pods --namespace shop\n```\nor `kortex status --product checkout`\n",
+        "The limit of core__get_logs is 100 lines - kortex asks again.\n",
+    ],
+)
+def test_honest_words_about_a_tool_are_shown(text: str, size: int) -> None:
+    shown, rest, calls = streamed(pieces_of(text, size))
+
+    assert (shown + rest, calls) == (text, [])
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
