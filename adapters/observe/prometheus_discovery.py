@@ -58,6 +58,12 @@ _MOST_PRODUCTS: Final = 500
 # https://grafana.com/docs/grafana/latest/alerting/set-up/configure-alert-state-history/
 _ALERTS: Final = ("ALERTS", "ALERTS_FOR_STATE", "GRAFANA_ALERTS")
 _OWN_SERIES: Final = f'__name__=~"[^:]+",__name__!~"{"|".join(_ALERTS)}"'
+# Of exporters and collectors, and what each of them says of itself: their labels describe other things.
+# https://github.com/kubernetes/kube-state-metrics, https://github.com/prometheus/node_exporter,
+# https://github.com/prometheus/blackbox_exporter, https://opentelemetry.io/docs/collector/internal-telemetry/
+_OF_EXPORTERS: Final = re.compile(
+    "(?:kube|node|probe|blackbox|otelcol|prometheus|promhttp|process|go|scrape)_.*|up"
+)
 _MOST_FACTS: Final = 20  # metrics of a label that may all state facts; more are a program's
 _COUNTED: Final = re.compile(".*_(?:total|bucket|count|sum)")
 _MOST_SPACED: Final = 40  # families whose spacing is measured; the rest use a similar family's
@@ -127,11 +133,8 @@ class Discovery:
 
         Only a product's own series count: alerts and recording rules carry the labels of a rule.
         """
-        is_scraped = any(one.label == "job" for one in asked)
-        tried = [
-            partial(self._label_seen, one, is_scraped=is_scraped)
-            for one in labels_to_try(asked, self.told)
-        ]
+        scrape = [one.label for one in asked if one.label in ("job", "instance")]
+        tried = [partial(self._label_seen, one, scrape) for one in labels_to_try(asked, self.told)]
         seen = [one for one in await few_at_once(tried) if one is not None]
         chosen = chosen_label(seen, asked, self.told)
         if chosen is None:
@@ -145,7 +148,7 @@ class Discovery:
             )
         return values[:_MOST_PRODUCTS]
 
-    async def _label_seen(self, label: str, *, is_scraped: bool) -> LabelSeen | None:
+    async def _label_seen(self, label: str, scrape: Sequence[str]) -> LabelSeen | None:
         own = {**self._range(), "match[]": f'{{{label_name(label)}!="",{_OWN_SERIES}}}'}
         try:
             values, metrics = await asyncio.gather(
@@ -158,18 +161,19 @@ class Discovery:
             return None
         names = names_of(metrics)
         return LabelSeen(
-            label, names_of(values), len(names), await self._is_at_work(label, names, is_scraped)
+            label, names_of(values), len(names), await self._is_at_work(label, names, scrape)
         )
 
-    async def _is_at_work(self, label: str, metrics: Sequence[str], is_scraped: bool) -> bool:
-        """Whether one of the metrics counts, or moves and has the label of a scrape if there is one.
+    async def _is_at_work(self, label: str, metrics: Sequence[str], scrape: Sequence[str]) -> bool:
+        """Whether one of the metrics counts, or moves and has the labels of a scrape if there are any.
 
-        Rules' results without a colon in their names have none.
+        Rules' results without a colon in their names have none. Exporters' own do not tell.
         """
+        metrics = [one for one in metrics if not _OF_EXPORTERS.fullmatch(one)]
         types = await self.kinds.types()
         if len(metrics) > _MOST_FACTS or any(_is_counted(one, types) for one in metrics):
             return True
-        own = [f'{label_name(label)}!=""', *(['job!=""'] if is_scraped else [])]
+        own = [f'{label_name(one)}!=""' for one in dict.fromkeys([label, *scrape])]
         moved = "count(changes({}[1h]) > 0)"
         parts = [moved.format(selector(one, *own)) for one in metrics if is_quotable(one)]
         return bool(parts and await self._instant(parts, self._end()))

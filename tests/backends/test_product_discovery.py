@@ -19,6 +19,8 @@ pytestmark = pytest.mark.backends
 NOW = floored_to_minute(datetime.now(UTC))
 STATE = {"job": "kube-state-metrics", "instance": "10.0.0.9:8080"}
 
+NODE = {"job": "node", "instance": "10.0.0.1:9100"}
+
 
 def series(name: str, labels: dict[str, str], step: float = 0.0) -> StoredSeries:
     begin = NOW.timestamp() - 3600
@@ -46,6 +48,32 @@ RULES = {
         series("kube_service_info", {"service": "kubernetes", **STATE}),
         series("kube_service_created", {"service": "kubernetes", **STATE}),
         series("kube_service_labels", {"service": "kubernetes", **STATE}),
+    ],
+    "a rule's result by job": [
+        series("availability", {"service": "slo", "job": "checkout"}, 0.001)
+    ],
+    "alerts": [
+        series("ALERTS", {"alertname": "Slow", "alertstate": "firing", "service": "slo"}),
+        series("ALERTS_FOR_STATE", {"alertname": "Slow", "service": "slo"}, 1.0),
+        series("GRAFANA_ALERTS", {"alertname": "Slow", "service": "slo"}, 1.0),
+        series("service:errors:ratio5m", {"service": "slo"}, 0.001),
+    ],
+    "kube-state-metrics": [
+        series("kube_pod_container_status_restarts_total", {"service": "kubernetes", **STATE}, 1.0),
+        series("process_cpu_seconds_total", {"service": "kubernetes", **STATE}, 0.1),
+        series("up", {"service": "kubernetes", **STATE}),
+    ],
+    "probes": [
+        series("probe_success", {"service": "home", "job": "blackbox", "instance": "a"}, 0.1),
+        series("probe_duration_seconds", {"service": "home", "job": "blackbox", "instance": "a"}),
+    ],
+    "a machine": [
+        series("node_cpu_seconds_total", {"service": "node-exporter", **NODE}, 1.0),
+        series("node_systemd_service_restart_total", {"service": "sshd", **NODE}, 1.0),
+    ],
+    "a collector": [
+        series("otelcol_receiver_accepted_spans_total", {"service_name": "otelcol", **NODE}, 1.0),
+        series("otelcol_exporter_queue_size", {"service_name": "otelcol", **NODE}, 1.0),
     ],
 }
 EVERYTHING = [each for some in RULES.values() for each in some]

@@ -301,6 +301,24 @@ async def test_a_stream_refused_midway_loses_and_repeats_no_word(method: str, co
         assert slack.texts(ask) == shown(FINAL)
 
 
+@pytest.mark.parametrize("code", ["msg_too_long", "edit_window_closed", "cant_update_message"])
+async def test_a_stream_that_can_neither_end_nor_be_edited_is_posted_again_in_order(
+    code: str,
+) -> None:
+    final = finished(text=LONG)
+    async with slack_with() as slack:
+        ask, stream = await slack.begun()
+        feed(stream, WORDS[:12])
+        await slack.shows(ask, "Checkout fails")
+        slack.workspace.request_gate = SlackRequestGate(
+            refused={"chat.stopStream": code, "chat.update": code}
+        )
+        slack.clock[0] += 300
+        await stream.finish(final)
+
+        assert slack.texts(ask) == shown(final)
+
+
 async def test_last_words_that_slack_refuses_to_append_are_edited_in() -> None:
     async with slack_with(rates=replace(QUICK, stream_burst=1, streams_per_minute=100.0)) as slack:
         ask, stream = await slack.begun()

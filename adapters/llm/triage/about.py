@@ -63,11 +63,11 @@ def of_whom(case: Case, product: str, text: str) -> str:
     return text if is_plain else named(product, text)
 
 
-def everybody(case: Case) -> str:
+def everybody(case: Case, quantifier: str = "all products") -> str:
     """The products checked when the question names none; by name if they are few."""
     names = [plain(one) for one in case.products]
     if len(names) > _MOST_NAMED:
-        return "all products in this channel"
+        return f"{quantifier} in this channel"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 

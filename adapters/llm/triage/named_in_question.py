@@ -83,7 +83,16 @@ _ARTICLES: Final = frozenset({"the", "our", "my"})
 _OPENING: Final = frozenset(
     {"and", "but", "so", "then", "ok", "okay", "hey", "hi", "check", "status", "kortex"}
 )
-_NO_NAME: Final = _NOBODY | _ANY_SERVICE | _NO_PRODUCT | _OPENING
+# Question words and the like of other languages: "was ist los?", "neden yavas?", "que pasa?".
+_OTHER_LANGUAGES: Final = frozenset(
+    {"wie", "warum", "wieso", "weshalb", "wer", "wann", "ist", "sind", "hat", "alles", "etwas", "nichts",
+     "nicht", "geht", "gibt", "los", "kaputt", "langsam", "que", "quoi", "pourquoi", "comment", "est",
+     "sont", "tout", "rien", "quel", "quelle", "por", "porque", "como", "esta", "estan", "hay", "algo",
+     "todo", "donde", "tudo", "onde", "cosa", "che", "perche", "come", "tutto", "sta", "wat", "waarom",
+     "hoe", "neden", "niye", "nasil", "sorun", "var", "mi", "dlaczego", "jest", "hvad", "hvorfor", "vad",
+     "varfor", "miksi", "kenapa", "mengapa", "apa", "ada", "kya", "kyun", "hai"}
+)  # fmt: skip
+_NO_NAME: Final = _NOBODY | _ANY_SERVICE | _NO_PRODUCT | _OPENING | _OTHER_LANGUAGES
 _AUXILIARY: Final = frozenset(
     {"is", "are", "was", "were", "does", "do", "did", "has", "have", "hows"}
 )
@@ -119,6 +128,8 @@ def unread_name(lowered: str) -> str:
     """The word in a name's place that is none of the language: "ghost?", "status of ghost"."""
     words = _words(lowered.replace("\u2019", "'").replace("'s", " is"))
     unread = {at for at, word in enumerate(words) if _is_unread(word)}
+    if len(words) == len(unread) > 1:
+        return ""  # of another language
     for at in sorted(unread):
         ahead = [word for word in words[:at] if word not in _ARTICLES]
         is_subject = not _AUXILIARY.isdisjoint(ahead[-1:]) and _ASKS_WHAT.isdisjoint(ahead)

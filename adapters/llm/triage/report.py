@@ -230,7 +230,7 @@ def _beside(case: Case, judgement: Judgement) -> Iterator[str]:
 def _healthy(case: Case, judgement: Judgement) -> Iterator[str]:
     whom = plain(case.subject)
     if not case.names_subject and len(case.products) > 1:
-        whom = everybody(case)
+        whom = everybody(case, quantifier="any product")
     since = f" since {judgement.undone.words_to(case.asked.subject)}" if judgement.undone else ""
     mark = f" [{judgement.undone.back.seen.mark}]" if judgement.undone else ""
     when = period(case)

@@ -278,3 +278,48 @@ async def test_a_hostile_name_stays_one_word_in_the_answer() -> None:
 
     assert "a" * 65 not in found.text
     assert "_x_" not in found.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "was ist los?",
+        "was ist kaputt?",
+        "wieso down?",
+        "alles ok?",
+        "pourquoi c'est lent ?",
+        "neden yavas?",
+        "sorun ne?",
+        "que pasa?",
+        "algo va mal?",
+        "che succede?",
+        "esta caido?",
+        "waarom traag?",
+        "miksi hidas?",
+        "kya hua?",
+    ],
+)
+async def test_an_ordinary_word_of_another_language_is_no_unknown_product(question: str) -> None:
+    found = await investigate(world([], []), question)
+
+    assert "is not one of this channel's products" not in found.text
+    assert "No data for" not in found.text
+    assert "checkout, cart and payments" in found.text
+
+
+@pytest.mark.parametrize(
+    "question", ["\u00bfqu\u00e9 pasa con checkout?", "was ist mit checkout los?"]
+)
+async def test_a_product_in_a_question_of_another_language_is_the_subject(question: str) -> None:
+    found = await investigate(world([], []), question)
+
+    assert "checkout" in found.text
+    assert "cart" not in found.text
+
+
+async def test_an_all_clear_for_many_products_names_none_of_them() -> None:
+    names = [f"shop-{each}" for each in "abcdef"]
+    looked = {"shifts": [], "within": dict.fromkeys(names, "errors latency traffic")}
+    found = await investigate(world(around={"sweep_metrics": looked}), "what is wrong?", names)
+
+    assert "Nothing is wrong with any product in this channel" in found.text
