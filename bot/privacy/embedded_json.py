@@ -11,7 +11,11 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-_OPENING: Final = re.compile(r'\{\s*"|\[\s*["{\[]')
+_OPENING: Final = re.compile(
+    r'\{\s*"|\[\s*["{\[]|"\s*[\[{]\s*\\"'
+)  # or JSON that is a text of its own
+# A value with such an escape has other characters than its text, so the rules may not know it there.
+_HIDING: Final = re.compile(r"\\[u/]")
 _TOKEN: Final = re.compile(
     r'"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+-]*|-?Infinity|NaN|true|false|null', re.DOTALL
 )
@@ -31,8 +35,13 @@ class Mask(NamedTuple):
     is_secret: bool
 
 
+def hides(text: str) -> bool:
+    """Whether JSON in the text may have values that only decoding shows."""
+    return '"' in text and _HIDING.search(text) is not None
+
+
 def pieces(text: str) -> Iterator[tuple[int, int]]:
-    """The outermost JSON objects and lists that hold a text, by position."""
+    """The outermost JSON that holds a text, by position."""
     at = failures = 0
     decoder = json.JSONDecoder()
     while failures < _MOST_FAILURES:

@@ -120,7 +120,7 @@ class TextRedactor:
             spans += self._seen_before(data, spans)
             if show_identifiers:
                 spans = [s for s in spans if s.kind != "identifier"]
-            if not spans:
+            if not spans and not embedded_json.hides(text):
                 return text if text.isascii() else data.decode()
             people = partial(self._redacted, show_identifiers=show_identifiers)
             return self._with_json(data, [*_disjoint(spans, _marks(data))], people)
@@ -201,7 +201,7 @@ class TextRedactor:
         found = [
             (start, end, own)
             for start, end in embedded_json.pieces(text)
-            if (own := between(start, end))
+            if (own := between(start, end)) or embedded_json.hides(text[start:end])
         ]
         texts = [text[start:end] for start, end, _own in found]
         gaps = map(sub, starts[_DENSE:], starts)

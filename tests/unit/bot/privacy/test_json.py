@@ -4,7 +4,7 @@ import json
 import re
 import time
 from collections.abc import Callable
-from itertools import starmap
+from itertools import accumulate, starmap
 
 import orjson
 import pytest
@@ -48,6 +48,55 @@ def test_an_escape_before_an_address_is_kept(value: str) -> None:
     found = orjson.loads(redacted_json(text, REDACTOR))["line"]
 
     assert found == REDACTOR.redact(value)
+
+
+def unescaped(text: str, _layer: int) -> str:
+    shown = re.sub(r"\\+u([0-9a-f]{4})", lambda code: chr(int(code[1], 16)), text)
+    return shown.replace('\\"', '"').replace("\\/", "/").replace("\\\\", "\\")
+
+
+AWS_KEY = "AKIAIOSFODNN7EXAMPLE"
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3])
+@pytest.mark.parametrize(
+    "frame", ["{}", "{}\n", "\ufeff{}", '{"n":1}\r\n{}\r\n', "data: {}\n\n", "[{}]"]
+)
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ('{"k":"\\u0041KIAIOSFODNN7EXAMPLE"}', AWS_KEY),
+        ('{"k":"AKIAIOSF\\u004fDNN7EXAMPLE"}', AWS_KEY),
+        ('{"k":"\\ud83d\\ude00AKIAIOSFODNN7EXAMPLE"}', AWS_KEY),
+        ('{"\\u0041KIAIOSFODNN7EXAMPLE":1}', AWS_KEY),
+        ('{"k":"\\bAKIAIOSFODNN7EXAMPLE\\b"}', AWS_KEY),
+        ('{"mail":"bob\\u0040evil.com"}', "bob@evil.com"),
+        ('{"pass\\u0077ord":"hunter2hunter2"}', "hunter2hunter2"),
+        ('{"pass\\u0077ord":12345678901234}', "12345678901234"),
+        ('{"u":"https:\\/\\/bob:hunter2hunter2@db.evil.com\\/x"}', "hunter2hunter2"),
+        ('{"h":"Authorization: Bearer\\u0020abcdefghijklmnop1234567890"}', "abcdefghijklmnop"),
+    ],
+)  # fmt: skip
+def test_a_secret_that_only_decoding_shows_is_masked(
+    text: str, hidden: str, frame: str, depth: int
+) -> None:
+    for _ in range(depth):
+        text = json.dumps({"body": text})
+    text = frame.replace("{}", text)
+
+    for found in (redacted_json(text, REDACTOR), REDACTOR.redact(text)):
+        layers = [*accumulate(range(depth + 3), unescaped, initial=found)]
+        assert [layer for layer in layers if hidden in layer] == []
+
+
+def test_json_in_a_quoted_text_of_a_line_is_decoded() -> None:
+    line = 'error: body="{\\"pass\\\\u0077ord\\":\\"hunter2hunter2\\"}" end'
+
+    found = REDACTOR.redact(line)
+
+    assert "hunter2" not in found
+    assert found.startswith('error: body="{')
+    assert found.endswith('}" end')
 
 
 @pytest.mark.parametrize(
