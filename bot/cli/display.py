@@ -17,6 +17,12 @@ from rich.theme import Theme
 from tools.output import clean_text, lines_of
 
 _ENTITY: Final = re.compile(r"&#?\w{1,32};")
+_CODE: Final = re.compile(
+    r"(^[ \t>]*(?:```|~~~)[\s\S]*?(?:^[ \t>]*(?:```|~~~)|\Z)|(`+)(?!`)[^\n]+?(?<!`)\2(?!`))",
+    re.MULTILINE,
+)
+# Markdown drops tags, the addresses of images, and where an unused reference leads.
+_DROPPED: Final = re.compile(r"<|!(?=\[)|\[(?=[^\]\n]*\]:)")
 _MARKS: Final = re.compile(r"(```|`|\*\*|\n)")
 _CUT: Final = re.compile(r"(?<!\*)\*\Z|(?<!`)`{1,2}\Z")  # a mark that the next piece may complete
 _STYLES: Final[Mapping[str, str]] = {
@@ -114,6 +120,14 @@ def _visible_entity(found: re.Match[str]) -> str:
     return found[0] if clean_text(html.unescape(found[0])) else ""
 
 
+def _with_tags(text: str) -> str:
+    shown, at = "", 0
+    for code in _CODE.finditer(text):
+        shown += _DROPPED.sub(r"\\\g<0>", text[at : code.start()]) + code[0]
+        at = code.end()
+    return shown + _DROPPED.sub(r"\\\g<0>", text[at:])
+
+
 def print_answer(text: str) -> None:
     """Print an answer's Markdown: formatted in a terminal, without `**` in a pipe.
 
@@ -126,5 +140,5 @@ def print_answer(text: str) -> None:
     from rich.markdown import Markdown  # a tenth of a second, for answers only
 
     inert = _ENTITY.sub(_visible_entity, clean_text(text))  # Markdown decodes entities later
-    lines = inert.replace("\n", "  \n")  # Markdown joins lines without the two blanks
+    lines = _with_tags(inert).replace("\n", "  \n")  # Markdown joins lines without the two blanks
     console.print(Markdown(lines, hyperlinks=False))

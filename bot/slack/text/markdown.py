@@ -151,7 +151,10 @@ def _text_line(line: str, policy: LinkPolicy) -> str:
             words = folded(piece).split()
             apart = any("://" in word or reads_as_address(word) for word in words)
             out += " " if apart and out[-1:].isalnum() else ""
-            out += code(piece, out)
+            # In a table a bar ends the cell, and the code with it.
+            for bar, part in enumerate(piece.split("|") if apart else [piece]):
+                out += "|" if bar else ""
+                out += code(part.strip(), out) if part.strip() else ""
         else:
             # Slack's mrkdwn takes no code that touches a word, and would link the address in it.
             out += " " if apart and piece[:1].isalnum() else ""

@@ -89,3 +89,27 @@ def test_an_answer_hides_no_address_and_no_text_direction_in_a_terminal() -> Non
     assert [sign for sign in ("\x1b]8", "\x9d", "\u202e", "\u200f", "\u200b") if sign in told] == []
     assert "https://evil.test/?d=S" in told
     assert "& <b> 5 > 3" in told
+
+
+WHOLE = (
+    '<a href="https://one.test/x">ok</a>',
+    "<html><body>two.test</body></html>",
+    "![pod](https://three.test/x)",
+    "see\n\n[^1]: https://four.test/x",
+    "[l][1]\n\n[1]: https://five.test/x",
+    "|a|\n|-|\n|[l](https://six.test/x)|",
+    "# [l](https://seven.test/x)",
+    "<https://eight.test/x>",
+    "`x` <b>nine.test</b> `<i>`\n\n```\n<ten.test>\n```",
+)
+
+
+def test_a_terminal_drops_no_address_and_no_tag() -> None:
+    program = f"from bot.cli.display import print_answer\nfor each in {WHOLE!r}: print_answer(each)"
+    told = in_terminal(program)
+
+    names = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    assert [name for name in names if f"{name}.test" not in told] == []
+    assert "<html>" in told
+    assert "\\<" not in told
+    assert "\x1b]8" not in told
