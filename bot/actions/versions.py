@@ -1,6 +1,7 @@
 """What a card warns of: an edited proposal names a version that no deploy record knows."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
@@ -18,6 +19,8 @@ _UNKNOWN: Final = (
     "Version {version} was not deployed to {product} in the last {days} days, as far as Kortex "
     "knows."
 )
+
+_OF_A_VERSION: Final = re.compile("(?:[Vv]|.*[_-]v|.*[a-z]V)ersion")
 
 # The deploy records that the proposal's channel reads; None: none are configured.
 DeploysOf = Callable[[Proposal], Deploys | None]
@@ -51,5 +54,6 @@ def _version(row: Proposal) -> str:
     if row.state is not ProposalState.PENDING or not row.supersedes:
         return ""
     params = orjson.loads(row.params)
-    version = params.get("version") if isinstance(params, dict) else None
-    return version if isinstance(version, str) else ""
+    named = params.items() if isinstance(params, dict) else ()
+    versions = [value for name, value in named if _OF_A_VERSION.fullmatch(name)]
+    return next((one for one in versions if isinstance(one, str)), "")

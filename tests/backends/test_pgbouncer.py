@@ -6,13 +6,14 @@ import socket
 import subprocess
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from adapters.fault import Fault
 from bot.cli.check.storage import check_database
 from bot.settings.model import Settings
 from bot.store import schema
@@ -36,9 +37,10 @@ CONFIG = """
 listen_addr = 127.0.0.1
 listen_port = {port}
 unix_socket_dir =
-auth_type = any
-pool_mode = transaction
-default_pool_size = 6
+auth_type = {auth}
+auth_file = {users}
+pool_mode = {mode}
+default_pool_size = {size}
 max_client_conn = 200
 ignore_startup_parameters = {ignored}
 """
@@ -47,10 +49,20 @@ LIMITS = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_time
 
 
 @contextmanager
-def pgbouncer(folder: Path, url: str, ignored: str = "extra_float_digits") -> Iterator[str]:
+def pgbouncer(
+    folder: Path,
+    url: str,
+    ignored: str = "extra_float_digits",
+    *,
+    mode: str = "transaction",
+    size: int = 6,
+    auth: str = "any",
+    port: int = 0,
+) -> Iterator[str]:
     """The address of that database through it, without `?pgbouncer=true`."""
-    direct, port = sa.make_url(url), free_port()
-    config = folder / "pgbouncer.ini"
+    direct, port = sa.make_url(url), port or free_port()
+    config, users = folder / "pgbouncer.ini", folder / "users.txt"
+    users.write_text('"kortex" "another"\n')
     config.write_text(
         CONFIG.format(
             name=direct.database,
@@ -58,6 +70,10 @@ def pgbouncer(folder: Path, url: str, ignored: str = "extra_float_digits") -> It
             host=direct.query["host"],
             port=port,
             ignored=ignored,
+            mode=mode,
+            size=size,
+            auth=auth,
+            users=users,
         )
     )
     folder.chmod(0o755)
@@ -119,6 +135,42 @@ async def test_concurrent_questions_are_answered(pooled: str, tmp_path: Path) ->
             ] * QUESTIONS
 
 
+async def test_six_questions_are_answered_over_two_connections(
+    postgres: str, tmp_path: Path
+) -> None:
+    with pgbouncer(tmp_path, postgres, size=2) as url:
+        settings = {"database": {"url": f"{url}?pgbouncer=true"}}
+        async with on_stage(tmp_path, looked_and_answered, settings) as stage:
+            asks = [stage.answered(f"@kortex why is checkout slow, {n}") for n in range(6)]
+            answers = await asyncio.wait_for(asyncio.gather(*asks), 60)
+    assert all("The new version leaks." in each for each in answers)
+
+
+async def test_a_question_is_answered_in_session_mode(postgres: str, tmp_path: Path) -> None:
+    with pgbouncer(tmp_path, postgres, mode="session", size=30) as url:
+        settings = {"database": {"url": f"{url}?pgbouncer=true"}}
+        async with on_stage(tmp_path, looked_and_answered, settings) as stage:
+            assert "The new version leaks." in await stage.answered("@kortex why is checkout slow")
+
+
+async def test_a_question_is_answered_though_the_pooler_restarts_in_its_turn(
+    postgres: str, tmp_path: Path
+) -> None:
+    port = free_port()
+    with ExitStack() as first, ExitStack() as second:
+        url = first.enter_context(pgbouncer(tmp_path, postgres, port=port))
+
+        def restarts(request: Recorded) -> Round:
+            if not results(request):
+                first.close()
+                second.enter_context(pgbouncer(tmp_path, postgres, port=port))
+            return looked_and_answered(request)
+
+        settings = {"database": {"url": f"{url}?pgbouncer=true"}}
+        async with on_stage(tmp_path, restarts, settings) as stage:
+            assert "The new version leaks." in await stage.answered("@kortex why is checkout slow")
+
+
 async def test_a_transaction_sets_its_limits_and_leaves_none(pooled: str, postgres: str) -> None:
     behind = await Database.open(pooled)
     async with writing(behind) as connection:
@@ -168,6 +220,24 @@ async def test_check_asks_for_the_setting_when_the_pooler_refuses_the_connection
         (refused,) = await check_database(settings(url))
     assert refused.fails
     assert "pgbouncer=true" in refused.mend
+
+
+async def test_check_names_a_password_that_the_pooler_does_not_take(
+    postgres: str, tmp_path: Path
+) -> None:
+    with pgbouncer(tmp_path, postgres, auth="plain") as url:
+        (refused,) = await check_database(settings(f"{url}?pgbouncer=true"))
+    assert refused.fault is Fault.CREDENTIAL
+    assert "unused" not in refused.detail
+
+
+async def test_check_asks_for_another_mode_than_that_of_single_statements(
+    postgres: str, tmp_path: Path
+) -> None:
+    with pgbouncer(tmp_path, postgres, mode="statement") as url:
+        (refused,) = await check_database(settings(f"{url}?pgbouncer=true"))
+    assert refused.fails
+    assert "pool_mode = transaction" in refused.mend
 
 
 async def test_check_asks_for_an_idle_limit_of_the_role(pooled: str) -> None:

@@ -63,7 +63,7 @@ async def check_database(settings: Settings) -> Sequence[Finding]:
     except TimeoutError:
         return [time_budget.silent("database", time_budget.SHARED_S)]
     except (ConfigurationError, StorageUnavailable) as error:
-        mend = SET_PGBOUNCER if "startup parameter" in str(error) else ""
+        mend = next((mend for words, mend in _MEND_POOLER.items() if words in str(error)), "")
         fault = fault_of(error) or _said(error)
         return [Finding("database", False, str(error), mend=mend, fault=fault)]
     newer = f"schema {at.revision}, expanded by a newer version and compatible with this one"
@@ -171,6 +171,10 @@ _IDLE_LIMIT: Final = sa.text(
 SET_PGBOUNCER: Final = (
     "add pgbouncer=true behind the ? of [database] url, or connect to PostgreSQL itself"
 )
+_MEND_POOLER: Final = {
+    "startup parameter": SET_PGBOUNCER,
+    "statement pooling mode": "set pool_mode = transaction in PgBouncer",
+}
 _SET_LIMIT: Final = "run ALTER ROLE … SET idle_in_transaction_session_timeout = '6s' in PostgreSQL"
 
 

@@ -35,6 +35,8 @@ _EMOJI_NAMES: Final = {
     "email": "✉", "hammer_and_wrench": "🛠", "construction": "🚧", "zap": "⚡", "bulb": "💡", "mag": "🔍",
     "point_up": "☝", "point_right": "👉", "clap": "👏", "muscle": "💪", "100": "💯", "computer": "💻",
 }  # fmt: skip
+# Text objects of headers, sections, images, videos and cards.
+_WORDED: Final = ("title", "subtitle", "text", "body", "description")
 _MOST_PARTS: Final = 200  # texts of one message's blocks and attachments
 
 
@@ -133,7 +135,14 @@ def _attachment_texts(attachment: Mapping[str, object]) -> list[str]:
         *fields,
         *(text for block in _entries(attachment.get("blocks")) for text in _block_texts(block)),
     ]
-    return found or _strings(attachment, "fallback")
+    return found or _forwarded(attachment) or _strings(attachment, "fallback")
+
+
+def _forwarded(attachment: Mapping[str, object]) -> list[str]:
+    """The words of a forwarded message that has them in blocks alone."""
+    messages = [each.get("message") for each in _entries(attachment.get("message_blocks"))]
+    blocks = [block for one in _entries(messages) for block in _entries(one.get("blocks"))]
+    return [text for block in blocks for text in _block_texts(block)]
 
 
 def _block_texts(block: Mapping[str, object]) -> Iterator[str]:
@@ -141,14 +150,20 @@ def _block_texts(block: Mapping[str, object]) -> Iterator[str]:
     match block.get("type"):
         case "rich_text":
             yield from (_rich_text(part) for part in _entries(block.get("elements")))
-        case "table":
-            yield from _table_rows(block.get("rows"))
+        case "table" | "data_table":
+            yield from [*_strings(block, "caption"), *_table_rows(block.get("rows"))]
         case _:
-            for part in (block, block.get("text"), *_entries(block.get("fields"))):
-                if isinstance(part, Mapping):
-                    yield from _strings(part, "text")
+            yield from _worded(block)
             for element in _entries(block.get("elements")):
-                yield from _strings(element, "text")
+                is_card = element.get("type") == "card"  # of a carousel
+                yield from _worded(element) if is_card else _strings(element, "text")
+
+
+def _worded(block: Mapping[str, object]) -> Iterator[str]:
+    fields = _entries(block.get("fields"))
+    for part in (block, *_entries([block.get(name) for name in _WORDED]), *fields):
+        yield from _strings(part, "text")
+    yield from _strings(block, "alt_text")
 
 
 def _table_rows(rows: object) -> Iterator[str]:
@@ -168,6 +183,9 @@ def _rich_text(element: Mapping[str, object]) -> str:
             return f"<!subteam^{element.get('usergroup_id') or ''}>"
         case "broadcast":
             return f"<!{element.get('range') or ''}>"
+        case "raw_number":
+            value = element.get("value")
+            return f"{value}" if isinstance(value, int | float) else ""
         case "date":
             words = _as_markup("".join(_strings(element, "fallback")))
             return words or f"<!date^{element.get('timestamp')}>"

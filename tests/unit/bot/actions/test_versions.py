@@ -50,10 +50,18 @@ async def test_an_unrecorded_version_is_warned_of_on_the_card() -> None:
     assert "⚠ Version" in shown
 
 
+@pytest.mark.parametrize("name", ["target_version", "to-version", "Version", "toVersion"])
+async def test_a_version_is_looked_up_by_each_name_of_its_parameter(name: str) -> None:
+    params = canonical({"reason": "latency", name: "v2.4.1"})
+
+    assert "v2.4.1 was not deployed" in await warned(edited(params=params), Records())
+
+
 @pytest.mark.parametrize(
     "row",
     [
         edited("v2.4.0"),
+        edited(params=canonical({"conversion": "v9", "version_policy": "v9", "version": None})),
         edited("v2.3.7"),
         edited(7),
         edited(product="other"),

@@ -119,6 +119,43 @@ def test_list_entries_in_rich_text_are_lines() -> None:
     assert message_source("", [{"blocks": [block]}], []) == "one\ntwo"
 
 
+def words(text: str) -> dict[str, str]:
+    return {"type": "mrkdwn", "text": text}
+
+
+CELLS: list[object] = [{"type": "raw_text", "text": "p99"}, {"type": "raw_number", "value": 2.5}]
+CARD = {"type": "card", "title": words("Checkout"), "subtitle": None, "body": words("slow")}
+
+
+@pytest.mark.parametrize(
+    ("block", "read"),
+    [
+        ({"type": "image", "title": words("p99"), "alt_text": "above 2 s"}, "p99\nabove 2 s"),
+        ({"type": "video", "title": words("Errors"), "description": words("5xx")}, "Errors\n5xx"),
+        ({"type": "alert", "level": "error", "text": words("Checkout fails")}, "Checkout fails"),
+        ({"type": "markdown", "text": "Checkout fails"}, "Checkout fails"),
+        (CARD, "Checkout\nslow"),
+        ({"type": "carousel", "elements": [None, CARD]}, "Checkout\nslow"),
+        ({"type": "data_table", "caption": "Load", "rows": [None, CELLS]}, "Load\np99 | 2.5"),
+        ({"type": "table", "rows": [[{"type": "raw_number", "value": [2]}]]}, ""),
+        ({"type": "section", "fields": [words("Service"), None, words("pay")]}, "Service\npay"),
+        ({"type": "actions", "elements": [{"type": "button", "text": words("Ack")}]}, ""),
+    ],
+    ids=str,
+)
+def test_each_kind_of_block_has_its_words(block: dict[str, object], read: str) -> None:
+    assert message_source("", None, [block]) == read
+    assert message_source("", [{"blocks": [block], "fallback": ""}], None) == read
+
+
+def test_a_forwarded_message_has_the_words_of_its_blocks() -> None:
+    blocks = [{"type": "header", "text": words("Checkout fails")}]
+    shared = [None, {"message": None}, {"message": {"blocks": blocks}}]
+    forwarded = {"message_blocks": shared, "fallback": "[no preview available]"}
+
+    assert message_source("", [forwarded], None) == "Checkout fails"
+
+
 ENTITY = re.compile("&(?:amp|lt|gt);|:[a-z0-9+_'-]+:")
 
 
