@@ -68,7 +68,8 @@ def _sentence(row: Proposal) -> str:
     named = f"The proposed {row.action} of {row.product}"
     match row.state:
         case ProposalState.PENDING:
-            return f"{named} still waits for a decision on its card."
+            so_far = f"has {len(row.votes)} of {row.approvals} approvals and " if row.votes else ""
+            return f"{named} {so_far}still waits for a decision on its card."
         case ProposalState.CONFIRMED | ProposalState.DISPATCHING:
             return f"{named} was confirmed and is being carried out."
         case ProposalState.SUCCEEDED:
@@ -81,7 +82,7 @@ def _sentence(row: Proposal) -> str:
         case ProposalState.FAILED:
             return f"{named} was confirmed and failed; its card has the details."
         case ProposalState.UNKNOWN:
-            return f"{named} was sent, and its result is unknown."
+            return f"{named} was confirmed and may have taken effect; its result is unknown."
         case ProposalState.REJECTED:
             return f"{named} was rejected; nothing was sent."
         case ProposalState.EXPIRED:

@@ -141,6 +141,11 @@ async def test_an_address_in_another_notation_is_refused_by_every_client(host: s
         "١٢٧.0.0.1",
         "127.0.0.1%00.example",
         "%31%32%37.1",
+        "①②⑦.⓪.⓪.①",
+        "𝟏𝟐𝟕.𝟎.𝟎.𝟏",
+        "127\u20240\u20240\u20241",
+        "1\u00ad27.0.0.1",
+        "ⓛⓞⓒⓐⓛⓗⓞⓢⓣ",
     ],
 )
 async def test_digits_of_other_scripts_are_refused(host: str) -> None:

@@ -106,7 +106,8 @@ def test_only_a_declared_network_is_reached() -> None:
     ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254", "localhost", "2130706433", "0x7f.1", "127.1",
      "0x7f000001", "127.0.1", "127.0.0.1.", "[::127.0.0.1]", "[64:ff9b::7f00:1]",
      "[::1%25lo]", "[fe80::1%25eth0]", "[::ffff:7f00:1%25lo]", "[64:ff9b:1::7f00:1]", "[2002:7f00:1::]", "[::ffff:0:127.0.0.1]",
-     "127.1.", "0"],
+     "127.1.", "0", "LOCALHOST", "[::]", "[::ffff:7f00:1]", "[0:0:0:0:0:ffff:a9fe:a9fe]", "0.0.0.0", "[::1%25]",
+     "[fe80::a9fe:a9fe%251]", "169.254.169.254.", "[64:ff9b::a9fe:a9fe]"],
 )  # fmt: skip
 async def test_a_confined_client_refuses_before_it_connects(host: str) -> None:
     client = http_client(reachable=ReachableAddresses())
@@ -123,3 +124,15 @@ async def test_a_name_is_resolved_once_and_a_mixed_answer_is_refused(
         with pytest.raises(Refused, match=r"127\.0\.0\.1"):
             await client.get("http://rebinding.test/")
     assert asked == ["rebinding.test"]
+
+
+async def test_a_name_that_leads_inside_at_the_second_look_up_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with http_client(reachable=ReachableAddresses()) as client:
+        resolving(monkeypatch, ("192.0.2.1", "169.254.169.254"))
+        with pytest.raises(Refused, match="not a public"):
+            await client.get("http://rebinding.test:9/")
+        resolving(monkeypatch, "169.254.169.254")
+        with pytest.raises(Refused, match=r"169\.254\.169\.254"):
+            await client.get("http://rebinding.test:9/")

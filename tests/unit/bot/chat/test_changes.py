@@ -8,8 +8,8 @@ import pytest
 
 from bot.chat.delivery import NOT_READ, ProposalsOf, changes_of
 from bot.chat.turn_result import lost
-from bot.domain.ids import SessionId, TurnId
-from bot.domain.proposal import ONE_ORDER, Proposal, ProposalState
+from bot.domain.ids import SessionId, TurnId, UserId
+from bot.domain.proposal import ONE_ORDER, Proposal, ProposalState, Vote
 from bot.domain.turn_events import TurnEnd
 from bot.ports.failures import StorageUnavailable
 from bot.slack.views.render import render
@@ -24,7 +24,7 @@ TOLD = {
     ProposalState.DISPATCHING: "is being carried out",
     ProposalState.SUCCEEDED: "was confirmed and carried out",
     ProposalState.FAILED: "was confirmed and failed",
-    ProposalState.UNKNOWN: "its result is unknown",
+    ProposalState.UNKNOWN: "may have taken effect; its result is unknown",
     ProposalState.REJECTED: "was rejected; nothing was sent",
     ProposalState.EXPIRED: "expired; nothing was sent",
     ProposalState.SUPERSEDED: "was replaced by another proposal",
@@ -45,6 +45,22 @@ def stored(*rows: Proposal) -> ProposalsOf:
 @pytest.mark.parametrize("state", ProposalState)
 async def test_each_state_is_reported(state: ProposalState) -> None:
     assert TOLD[state] in await changes_of(ASK, stored(made(state)))
+
+
+async def test_a_first_approval_of_two_is_reported() -> None:
+    votes = (Vote(UserId("U2"), proposal().created_at, "press:1"),)
+    half = replace(made(ProposalState.PENDING), approvals=2, votes=votes)
+
+    told = await changes_of(ASK, stored(half))
+
+    assert told.endswith("has 1 of 2 approvals and still waits for a decision on its card.")
+
+
+@pytest.mark.parametrize("state", [ProposalState.SUCCEEDED, ProposalState.FAILED])
+async def test_a_rehearsal_is_not_reported_as_carried_out(state: ProposalState) -> None:
+    row = replace(made(state), preview='{"rehearsal": true, "would_send": {}}')
+
+    assert "carried out" not in await changes_of(ASK, stored(row))
 
 
 @pytest.mark.parametrize(
