@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from adapters.observe.prometheus import PrometheusMetrics
 from bot.app.backend_kinds import open_logs, open_metrics, open_traces
 from bot.settings.reading import ConfigurationError, parse
 from tests.fakes.set_clock import SetClock
 from tests.fixtures_http import serving
-from tools.capabilities import Interval, Metrics, Traces
+from tools.capabilities import Interval, Traces
 from tools.errors import UpstreamFailed
 
 NOW = datetime(2026, 11, 21, 14, 3, tzinfo=UTC)
@@ -62,10 +63,10 @@ def table(kind: str, name: str, url: str, key: str) -> str:
     return f'[observe.{name}]\nkind = "{kind}"\nurl = "{url}"\ntoken = "glsa_one"\n{key}\n'
 
 
-async def metrics_through(url: str, key: str, stack: AsyncExitStack) -> Metrics:
+async def metrics_through(url: str, key: str, stack: AsyncExitStack) -> PrometheusMetrics:
     settings = parse(table("prometheus", "metrics", url, key), "kortex.toml", {}).observe
     found = open_metrics(settings.metrics, (), SetClock(NOW), "observe.metrics", stack)
-    assert found is not None
+    assert isinstance(found, PrometheusMetrics)
     return found
 
 

@@ -34,8 +34,8 @@ RIGHTS_MUTANTS = (
     Mutant(
         "rights: an answer that a rename overtook is kept",
         "bot/slack/api/channels.py",
-        "if await self._store.keep(place, found.name, kept):",
-        "if await self._store.keep(place, found.name, kept) or True:",
+        "if await self.store.keep(place, found.name, kept):",
+        "if await self.store.keep(place, found.name, kept) or True:",
         (f"{_NAMES}test_an_answer_overtaken_by_a_rename_is_discarded",),
     ),
     Mutant(

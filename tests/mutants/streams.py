@@ -8,8 +8,8 @@ STREAM_MUTANTS = (
     Mutant(
         "an append that Slack perhaps took is sent again",
         "bot/slack/views/native_answer.py",
-        "            self.growth = None\n            return True\n",
-        "            return True\n",
+        "        self.growth = None\n        return False\n",
+        "        return False\n",
         (
             f"{_NATIVE}test_a_call_with_an_unknown_outcome_is_neither_lost_nor_repeated"
             "[True-chat.appendStream]",
