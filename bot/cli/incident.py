@@ -151,7 +151,8 @@ async def _other_sessions(stores: Stores, dossier: Dossier, wanted: str | None) 
     of_name = f" named {wanted}" if wanted else ""
     told = f"this is the newest incident of {others.total + 1} threads{of_name}"
     if not others.proposed:
-        return f"{told}; the other threads have no proposals"
+        have = "thread has" if others.total == 1 else "threads have"
+        return f"{told}; the other {have} no proposals"
     named = ", ".join(others.newest_proposed)
     more = ", …" if others.proposed > len(others.newest_proposed) else ""
     have = "other thread has" if others.proposed == 1 else "other threads have"

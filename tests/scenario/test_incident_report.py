@@ -146,8 +146,8 @@ async def test_a_report_by_name_lists_the_other_threads_it_omits(
         by_id = file.read_text("utf-8")
         detector.activate()
 
-    told = "this is the newest incident of 2 threads named incident-checkout; the other threads"
-    assert f"- Other threads are not in this report: {told} have no proposals" in by_name
+    told = "this is the newest incident of 2 threads named incident-checkout; the other thread"
+    assert f"- Other threads are not in this report: {told} has no proposals" in by_name
     assert f"- Session: `{first}`" in by_name
-    assert f"kortex: {told} have no proposals\n" in capfd.readouterr().err
+    assert f"kortex: {told} has no proposals\n" in capfd.readouterr().err
     assert "Other threads" not in by_id

@@ -148,7 +148,7 @@ class SweepCluster:
 
 def _row(one: Finding, place: int) -> IllObject:
     most = MOST_REASON if place < WHOLE_ROWS else MOST_CHARS
-    alike = f" (and {one.objects - 1} more pods alike)" if one.objects > 1 else ""
+    alike = f" (and {counted(one.objects - 1, 'more pod')} alike)" if one.objects > 1 else ""
     return IllObject(
         kind=clean_text(one.kind),
         name=clean_text(one.name),

@@ -51,7 +51,7 @@ def _over(case: Case, judgement: Judgement) -> Iterator[str]:
     """Over, not over, or unknown: a yes would be wrong for "is it still slow?"."""
     yes = plain_answer(case, judgement)
     going_on = _going_on(case, judgement)
-    whole = plain(case.subject) if case.names_subject else "the products in this channel"
+    whole = plain(case.subject) if case.names_subject else "any product in this channel"
     if yes:
         yield yes
     elif going_on:

@@ -283,7 +283,8 @@ def _event(row: Mapping[str, JsonValue]) -> str:
 
 def _well(counted: str) -> str:
     """`2 of 3 pods are healthy`, from `2 of 3 well`."""
-    return f"{counted.removesuffix(' well')} pods are healthy"
+    of = counted.removesuffix(" well")
+    return f"{of} {'pod is' if of.endswith(' of 1') else 'pods are'} healthy"
 
 
 def _failing(row: Mapping[str, JsonValue]) -> str:

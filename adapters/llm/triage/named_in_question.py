@@ -42,7 +42,8 @@ _NO_PRODUCT_WORDS: Final = """
     complaint complaints unhappy angry increase regression suspicious theory theories thought
     thoughts opinion healthcheck sanity maintenance dependencies urgent emergency sev1 sev2 sev3
     major minor green alive stable concern concerns peak half deadlock attack ddos noisy thundering
-    exit image cancelled roll different notes attached rolling having isn
+    exit image cancelled roll different notes attached rolling having isn percent milliseconds seconds cores bytes megabytes gigabytes
+    both hotfix upstreams canary slowest busiest
 """
 _NO_PRODUCT: Final = frozenset(_NO_PRODUCT_WORDS.split())
 # `billing-svc`, where a name would be.
@@ -50,7 +51,7 @@ _SHAPED: Final = re.compile(
     r"(?:^\W*|\b(?:is|are|and|of|for|in|on|check|about|with)\s+)([a-z][a-z0-9]*(?:-[a-z0-9]+)+)\b"
 )
 _A_SERVICE: Final = re.compile(
-    r"\b([a-z][\w-]+)\s+(?:micro-?)?service\b(?!\s+(?:mesh|account|level))"
+    r"(?<![\w.-])([a-z][\w.-]+)\s+(?:micro-?)?service\b(?!\s+(?:mesh|account|level))"
 )
 _ANY_SERVICE: Final = frozenset(
     {"an", "another", "one", "other", "some", "no", "first", "single", "my", "your", "their", "its",
@@ -98,6 +99,18 @@ _AUXILIARY: Final = frozenset(
 )
 _ASKS_WHAT: Final = frozenset({"what", "which", "who"})  # "what is X" asks for a meaning
 _PREPOSITIONS: Final = frozenset({"of", "for", "on", "with", "in", "about", "at", "from"})
+# The p99 "of ghost please"; "has ghost been", "does ghost run"; not "of slow requests", "has bob".
+_BEFORE_OWNER: Final = frozenset({"of", "for", "in", "to", "does", "do"})
+_AFTER_OWNER: Final = frozenset({"been", "rolled", "reverted", "deployed", "running", "use", "get"})
+_VERSION: Final = re.compile(r"v?\d")
+_DESCRIBED: Final = frozenset(
+    {"request", "requests", "customers", "users", "clients", "calls", "pod", "pods", "endpoint"}
+)
+# Whose figure it is: parts of a system, and no products of most.
+_COMPONENTS: Final = frozenset(
+    {"gateway", "frontend", "firewall", "ingress", "nginx", "redis", "postgres", "kafka", "mongo",
+     "mysql", "rabbit"}
+)  # fmt: skip
 _ALIKE: Final = 0.84
 
 
@@ -138,6 +151,26 @@ def unread_name(lowered: str) -> str:
         if is_subject or (is_short and (is_object or _OPENING.issuperset(ahead))):
             return words[at]
     return ""
+
+
+def owner_named(lowered: str, *, logs: bool) -> str:
+    """The name whose figure, deploys, pods, rota or `logs` are asked for: "the p99 of ghost".
+
+    "Search the logs for ghost" names a text, and no owner.
+    """
+    before = frozenset({"of", "in"}) if logs else _BEFORE_OWNER
+    words = [word for word in _words(lowered) if word not in _ARTICLES]
+    around = zip(words, words[1:], [*words[2:], ""], strict=False)
+    return next(
+        (
+            word
+            for ahead, word, after in around
+            if (word in _COMPONENTS or (_is_unread(word) and not _VERSION.match(word)))
+            and after not in _DESCRIBED
+            and (ahead in before or after in _AFTER_OWNER or (ahead == "deployed" and not after))
+        ),
+        "",
+    )
 
 
 def _is_unread(word: str) -> bool:

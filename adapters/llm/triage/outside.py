@@ -44,7 +44,7 @@ def with_foreign_notice(asked: ParsedQuestion, question: str, meta: Meta) -> Par
     if meta.reads_all and is_meant and plain(name) == name:
         known = next((each for each in meta.elsewhere if each.lower() == name), name)
         return replace(asked, subject=known, apart=f"{own}, but this channel may read it.")
-    if not meta.reads_all and _is_all(asked, question, meta):
+    if not meta.reads_all and is_meant and _is_all(asked, question, meta):
         return replace(
             asked,
             topic="outside",
@@ -53,7 +53,8 @@ def with_foreign_notice(asked: ParsedQuestion, question: str, meta: Meta) -> Par
                 'this channel in `[[channels]]`, or set `reading = "all"` there to allow every product.'
             ),
         )
-    if asked.part == "state" and not asked.thought:
+    asks_nothing_known = asked.topic == "beyond" and not asked.wish
+    if (asked.part in {"state", "onset"} or asks_nothing_known) and not asked.thought:
         return replace(asked, topic="outside", apart=f"{own}, so I did not check it.")
     # "the shop" describes the whole system; "the ghost" is a name.
     is_described = name in KNOWN_WORDS and re.search(
@@ -66,9 +67,9 @@ def with_foreign_notice(asked: ParsedQuestion, question: str, meta: Meta) -> Par
 def _is_all(asked: ParsedQuestion, question: str, meta: Meta) -> bool:
     """Whether that is the whole answer: findings of other products would mislead.
 
-    Deploys name their products; log lines do not.
+    Deploys name their products; figures, pods and log lines are taken for those of the name.
     """
-    if asked.topic == "logs":
+    if asked.topic in {"logs", "figure", "pods"}:
         return True
     return is_elsewhere(asked.stranger, meta) and not _OWN.search(question)
 

@@ -19,6 +19,7 @@ from adapters.llm.triage.meaning import KNOWN_WORDS, is_understood
 from adapters.llm.triage.named_in_question import (
     complained_of,
     known_name,
+    owner_named,
     product_named,
     service_named,
     shaped_name,
@@ -104,6 +105,7 @@ _BEYOND: Final = Intent("beyond")
 _BESIDE_TROUBLE: Final = frozenset({"deploys", "pods", "history", "runbook", "figure"})
 # "Is it the pods?" asks whether it is, not for a list of them.
 _LISTED: Final = frozenset({"deploys", "pods", "logs", "figure"})
+_OWNED: Final = frozenset({"figure", "deploys", "pods", "logs", "on call", "done", "runbook"})
 _NO_THING_WORDS: Final = (
     "over ok okay fine you me safe possible true now still again better worse there going "
     "getting really done today lot lots much bad big high low serious"
@@ -229,6 +231,11 @@ def _named_in(
             or ("" if thought else service_named(lowered) or known_name(lowered, elsewhere))
             or (is_cause and not thought and complained_of(lowered))
             or (is_cause and not thought and is_understood(text) and unread_name(lowered))
+            or (
+                found
+                and found[0].topic in _OWNED
+                and owner_named(lowered, logs=found[0].topic == "logs")
+            )
             or ""
         )
     if (

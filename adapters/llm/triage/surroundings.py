@@ -94,15 +94,16 @@ def _pods(seen: SeenResult) -> Iterator[str]:
     at = columns.index("Status")
     states = [str(row[at]) for row in rows if isinstance(row, list) and len(row) > at]
     product = plain(str(seen.arguments.get("selector", "")).partition("=")[2])
+    of = f"of {len(states)} pod{'' if len(states) == 1 else 's'}"
     ill = sorted({plain(state) for state in states if state not in _RUNS})
     if ill:
         number = sum(state not in _RUNS for state in states)
         names = ", ".join(ill[:_MOST_NAMES])
-        yield f"{number} of {len(states)} pods of {product} not running: {names} [{seen.mark}]"
+        yield f"{number} {of} of {product} not running: {names} [{seen.mark}]"
     elif states:
         words = f"all {len(states)} pods are running" if len(states) > 1 else "its pod is running"
         unready = _not_ready(columns, rows)
-        words = f"{unready} of {len(states)} pods not ready" if unready else words
+        words = f"{unready} {of} not ready" if unready else words
         yield f"{product}: {words} [{seen.mark}]"
 
 

@@ -56,7 +56,7 @@ async def asked(question: str, **around: Any) -> Investigation:
 async def test_the_reason_of_a_failing_object_is_complete(question: str) -> None:
     found = await asked(question)
 
-    assert found.text.startswith(("**1 object has a failure:**", "**basket: 0 of 1 pods"))
+    assert found.text.startswith(("**1 object has a failure:**", "**basket: 0 of 1 pod is"))
     assert "restarted 6 times" in found.text
     assert "killed 3 s after its start" in found.text
     assert [tool for tool, _ in found.calls] == ["core__sweep_cluster"]
@@ -102,7 +102,7 @@ async def test_a_running_unready_pod_is_not_called_healthy() -> None:
     found = await asked("why does it fail?", kubectl_get=rows)
 
     assert "its pod is running" not in str(found.calls)
-    assert "1 of 1 pods not ready" in str(found.calls)
+    assert "1 of 1 pod not ready" in str(found.calls)
 
 
 async def test_an_outage_without_metrics_is_not_called_harmless() -> None:

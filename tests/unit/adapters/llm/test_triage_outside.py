@@ -40,6 +40,78 @@ async def test_logs_of_an_unknown_name_are_not_another_products() -> None:
     assert found.calls == []
 
 
+@pytest.mark.parametrize("name", ["ghost", "ledger-v2", "user_api", "fraud.scoring"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "what is the p99 of {}?",
+        "error rate for the {} please",
+        "how much memory does {} use right now, please tell me",
+        "cpu of the {} service",
+        "latency in {}",
+        "traffic for {} yesterday",
+        "pods of {}",
+        "how many pods does {} have",
+        "any errors in {}?",
+        "what is the state of {}",
+        "when did {} start failing",
+    ],
+)
+async def test_the_figures_of_an_unknown_name_are_not_another_products(
+    form: str, name: str
+) -> None:
+    found = await bounded(form.format(name), before=["why is checkout slow?"])
+
+    assert found.text.startswith(f'"{name}" is not one of this channel\'s products')
+    assert "so I did not check it" in found.text
+    assert "you mean checkout" not in found.text
+    assert found.calls == []
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "who deployed ghost?",
+        "what was deployed to ghost",
+        "what version of ghost is running",
+        "which version does ghost run?",
+        "who is on call for ghost?",
+        "has ghost been rolled back?",
+        "who confirmed the rollback of ghost",
+        "runbook for ghost",
+    ],
+)
+async def test_deploys_and_people_of_an_unknown_name_begin_with_a_notice(question: str) -> None:
+    found = await bounded(question, before=["why is checkout slow?"])
+
+    assert found.text.startswith('"ghost" is not one of this channel\'s products')
+    assert "you mean checkout" not in found.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "p99 of successful requests",
+        "cpu in cores",
+        "p99 of the slowest pod",
+        "how many requests did fail",
+        "p99 of the last hour",
+        "memory usage of the pods",
+        "p99 for today",
+        "was v2.4.0 deployed?",
+        "has alice confirmed?",
+        "who deployed the hotfix?",
+        "what is the error rate of both",
+        "error logs with NullPointerException",
+        "is p99 climbing",
+    ],
+)
+async def test_a_unit_a_person_or_an_adjective_is_no_product(question: str) -> None:
+    found = await bounded(question, before=["why is checkout slow?"])
+
+    assert "is not one of" not in found.text
+
+
 @pytest.mark.parametrize(
     "question",
     ["show the logs for today", "search the logs for timeouts", "what changed in staging?"],
