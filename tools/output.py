@@ -5,7 +5,8 @@ How a result that is too large is cut lives in `tools.rendering`.
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Final
 
 import orjson
 from pydantic import JsonValue
@@ -27,6 +28,9 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 class NotStrictJson(ValueError):
     """A value that has no place in JSON, or is nested too deep."""
+
+
+_MOST_DECIMAL_BITS: Final = 14_000  # Python writes at most 4,300 digits
 
 
 def clean_text(text: str) -> str:
@@ -96,16 +100,18 @@ def to_json(value: JsonValue) -> str:
         raise NotStrictJson("not serializable") from error
 
 
-def json_bytes(value: object, option: int = 0) -> bytes:
-    """JSON bytes of any JSON value, with any numbers and texts; `option` is orjson's.
+def json_bytes(
+    value: object, option: int = 0, default: Callable[[object], object] | None = None
+) -> bytes:
+    """JSON bytes of any JSON value, with any numbers and texts; the options are orjson's.
 
     An integer that no writer accepts becomes a float, or text beyond a float's range. Half a
     character (a lone surrogate) is `?`.
     """
     try:
-        return orjson.dumps(value, option=option)
+        return orjson.dumps(value, default, option)
     except TypeError:
-        return orjson.dumps(_writable(value), option=option)
+        return orjson.dumps(_writable(value), default, option)
 
 
 def _writable(value: object) -> object:
@@ -119,11 +125,11 @@ def _writable(value: object) -> object:
 
 
 def written_number(value: int) -> float | str:
-    """The number as `json_number`, or its digits where no float holds it."""
+    """The number as `json_number`, or its digits where no float holds it; hexadecimal if too many."""
     try:
         return json_number(value)
     except NotStrictJson:
-        return str(value)
+        return str(value) if value.bit_length() < _MOST_DECIMAL_BITS else hex(value)
 
 
 def weight(value: object, stop_at: int) -> int:

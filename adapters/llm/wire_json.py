@@ -138,7 +138,7 @@ def sayable(value: object, depth: int = MAX_DEPTH) -> object:
         case dict() | list() | tuple():
             return math.nan
         case int() if not -_MAX_INT <= value < _MAX_INT:
-            return _number(str(value))
+            return _number(str(value)) if value.bit_length() <= 1024 else math.nan
         case _:
             return value
 

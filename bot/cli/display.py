@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
-from tools.output import clean_text, lines_of
+from tools.output import clean_text, json_bytes, lines_of
 
 _ENTITY: Final = re.compile(r"&#?\w{1,32};")
 _CODE: Final = re.compile(
@@ -37,11 +37,11 @@ _STYLES: Final[Mapping[str, str]] = {
 
 
 def print_json(value: JsonValue) -> None:
-    sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")
+    sys.stdout.write(json_bytes(value, orjson.OPT_INDENT_2).decode() + "\n")
 
 
 def print_json_line(value: JsonValue) -> None:
-    sys.stdout.write(orjson.dumps(value).decode() + "\n")
+    sys.stdout.write(json_bytes(value).decode() + "\n")
 
 
 def print_rows(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> None:

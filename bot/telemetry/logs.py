@@ -1,6 +1,5 @@
 """Structured logs: one JSON record a line, redacted last, on standard error."""
 
-import json
 import logging
 import sys
 from collections.abc import MutableMapping
@@ -11,6 +10,7 @@ import orjson
 import structlog
 from pydantic import JsonValue
 
+from tools.output import json_bytes
 from tools.redactor import RedactionFailed, Redactor
 
 _NOISY = ("slack_bolt", "slack_sdk", "aiohttp.access", "dbos", "httpx", "asyncio")
@@ -71,7 +71,7 @@ class _Redacting:
     def __call__(self, _: Any, __: str, event: MutableMapping[str, Any]) -> str:
         line = _one_line(event)
         if self._redactor is None:
-            return orjson.dumps(
+            return json_bytes(
                 {"event": str(event.get("event")), "level": event.get("level")}
             ).decode()
         try:
@@ -97,12 +97,12 @@ def _redacted(redactor: Redactor, record: dict[str, JsonValue]) -> JsonValue:
 
 
 def _one_line(event: MutableMapping[str, Any]) -> str:
-    try:
-        return orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
-    except (
-        TypeError
-    ):  # half a surrogate pair; a log record must never break the work that it reports
-        return json.dumps(event, default=str, ensure_ascii=False).encode(errors="replace").decode()
+    """A log record must never break the work that it reports, whatever numbers and texts it has."""
+    return json_bytes(event, orjson.OPT_NON_STR_KEYS, _as_text).decode()
+
+
+def _as_text(value: object) -> str:
+    return str(value).encode(errors="replace").decode()
 
 
 class _Bridge(logging.Handler):

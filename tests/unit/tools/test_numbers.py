@@ -3,7 +3,9 @@
 import json
 import tempfile
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from datetime import UTC, datetime
+from io import StringIO
 from pathlib import Path
 
 import httpx
@@ -16,6 +18,7 @@ from adapters.observe.log_source import Wanted
 from adapters.observe.victorialogs import VictoriaLogs
 from adapters.recorded.packs.capture import series_row
 from adapters.recorded.packs.writing import WrittenCase, write_case
+from bot.cli.display import print_json
 from bot.store.columns import json_text
 from tools.capabilities import Series
 from tools.output import NotStrictJson, clean_value, json_number
@@ -50,12 +53,19 @@ def _written(number: float) -> bytes:
     return orjson.dumps(orjson.loads(kept)["spec"])
 
 
+def _printed(value: JsonValue) -> str:
+    with redirect_stdout(StringIO()) as out:
+        print_json(value)
+    return out.getvalue()
+
+
 WRITERS: dict[str, Callable[[float], bytes | str]] = {
     "a tool's result": lambda value: orjson.dumps(clean_value({"n": value})),
     "a row": lambda value: json_text({"n": value}),
     "a recorded case": _recorded,
     "an object of a recorded cluster": _written,
     "a request to a model": lambda value: dump({"n": value}),
+    "JSON of a command": lambda value: _printed({"n": value}),
 }
 
 
@@ -71,6 +81,14 @@ def test_a_number_of_any_size_is_written(writer: str, number: float) -> None:
 def test_a_number_of_64_bits_stays_exact(number: float) -> None:
     assert json_number(number) == number
     assert type(json_number(number)) is type(number)
+
+
+@pytest.mark.parametrize("digits", [4300, 6000])
+@pytest.mark.parametrize("writer", ["a row", "a request to a model", "JSON of a command"])
+def test_a_number_that_python_cannot_write_in_decimal_breaks_no_writer(
+    writer: str, digits: int
+) -> None:
+    assert json.loads(WRITERS[writer](10**digits))["n"] in (None, hex(10**digits))
 
 
 @pytest.mark.parametrize("writer", ["a row", "an object of a recorded cluster"])

@@ -110,6 +110,27 @@ def test_without_a_redactor_only_the_events_name_is_written() -> None:
     assert json.loads(line) == {"event": "started", "level": "info"}
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [2**64, -(2**70), float("nan"), float("inf"), -0.0, 10**400, 10**4300, 10**6000, ValueError("\ud800")],
+    ids=["2^64", "-2^70", "nan", "inf", "-0", "10^400", "10^4300", "10^6000", "error"],
+)  # fmt: skip
+@pytest.mark.parametrize("text", ["x", "\ud800"])
+def test_a_record_of_any_value_is_written(odd: object, text: str) -> None:
+    event = {
+        "event": "read",
+        "level": "info",
+        "odd": odd,
+        "in": [{"a": odd, 7: text}],
+        "text": text,
+    }
+
+    line = json.loads(logs._Redacting(FakeRedactor())(None, "", event))
+
+    assert line["event"] == "read"
+    assert line["odd"] == line["in"][0]["a"]
+
+
 class Broken(io.StringIO):
     """Standard error whose reader has gone."""
 
