@@ -49,15 +49,19 @@ def _rollback(row: Proposal) -> str | None:
         return None
     if not params.keys() <= {"version", "reason"}:
         return None
-    preview = _loaded(row.preview)
-    before = _version(_loaded(row.fingerprint), "version") or _version(preview, "from")
-    after = _version(params, "version") or ("" if "version" in params else _version(preview, "to"))
+    before = _version(_loaded(row.fingerprint), "version") or _version(_loaded(row.preview), "from")
+    after = _version(params, "version") or ("" if "version" in params else chosen_version(row))
     if "version" in params and not after:
         return None
     what = f"Roll back {row.product}"
     if not after:
         return f"{what} to the version before {before}" if before else what
     return f"{what}: {before} → {after}" if before else f"{what} to {after}"
+
+
+def chosen_version(row: Proposal) -> str:
+    """The version that the dry run of a roll-back names; empty if it names none."""
+    return _version(_loaded(row.preview), "to") if _ROLLBACK.fullmatch(row.action) else ""
 
 
 def _version(facts: JsonValue | _NotJson, name: str) -> str:

@@ -350,7 +350,8 @@ class Proposal(ApiResponse):
     the thread on it, or is empty. `effect` is its effect in one line. `arguments` and `preview` are
     `params` and `dry_run` as names and values, whole; null if they are not such a list. `status` is
     its state in words. `warning`
-    is set for an open proposal with a version that a person wrote: it was never deployed.
+    is set for an open proposal: its version was rolled back, or a person wrote it and it was never
+    deployed.
     """
 
     id: str
