@@ -124,7 +124,7 @@ def log_lines(case: Case) -> Iterator[str]:
         return
     total = seen.number("total_matches")
     of = f" ({total:.0f} in total)" if total and total > MOST_LINES else ""
-    yield f"**Newest {kind} of {subject}{having}{when}{of}:** [{seen.mark}]"
+    yield f"**Newest {kind} of {subject}{having}{when}{of}, each after its time in UTC:** [{seen.mark}]"
     yield "\n".join(["```", *(_verbatim(row) for row in rows[:MOST_LINES]), "```"])
     if len(rows) > MOST_LINES:
         yield "Older lines are under Evidence."
@@ -267,7 +267,7 @@ def _event_lines(case: Case, cluster: SeenResult, subject: str) -> Iterator[str]
     if not rows:
         yield f"**No warning events{of}{period(case)}.** [{cluster.mark}]"
         return
-    yield f"**Warning events{of}, current ones first:** [{cluster.mark}]"
+    yield f"**Warning events{of}, current ones first, times in UTC:** [{cluster.mark}]"
     newest = sorted(rows, key=lambda row: text_of(row, "ts"), reverse=True)
     newest.sort(key=lambda row: row.get("over") is True)
     yield "\n".join(f"- {_event(row)}" for row in newest[:MOST_LINES])

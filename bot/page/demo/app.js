@@ -4,7 +4,7 @@ import { client, follow } from "/page/client.js";
 import { renderBlock } from "/page/blocks.js";
 import { h } from "/page/dom.js";
 import { closeAll, closeView, showView } from "/page/dialogs.js";
-import { hint } from "/page/guide.js";
+import { canAsk, hint } from "/page/guide.js";
 import { MessageList } from "/page/messages.js";
 import { names } from "/page/text.js";
 
@@ -133,6 +133,7 @@ function drawBar() {
   $("intro").replaceChildren(
     h("span", { class: "intro-mark", "aria-hidden": "true" }, mark || "K"),
     h("div", {}, h("h2", {}, mark + name), h("p", { class: "muted" }, introOf(channel))));
+  if (!canAsk(channel)) suggest(false);
   document.title = `${mark}${name} · Kortex`;
 }
 
@@ -162,11 +163,11 @@ async function loadChannel() {
 }
 
 function suggest(prefill) {
-  const text = here().suggestion;
+  const text = canAsk(here()) ? here().suggestion : "";
   const box = $("composer-text");
   $("suggestion").textContent = `Ask: ${text}`;
-  $("suggestion").hidden = !text || prefill || here().is_archived;
-  box.value = prefill && !here().is_archived ? text ?? "" : "";
+  $("suggestion").hidden = !text || prefill;
+  box.value = prefill ? text ?? "" : "";
   grow(box);
 }
 

@@ -2,13 +2,16 @@
 
 const holds = (message, text) => JSON.stringify([message.text, message.blocks]).includes(text);
 
+// Whether Kortex would get a question of this channel.
+export const canAsk = (channel) => !channel.is_archived && (channel.kind === "im" || channel.has_bot);
+
 // `messages` are the open thread's, else the channel's: a hint speaks of what is in sight.
 // `people` in their order, the first is on call; `wasRefused`: a guest pressed Confirm before.
 export function hint({ messages, channel, person, people, isAsked, wasRefused }) {
   const some = (text) => messages.some((each) => holds(each, text));
   const onCall = people.find((each) => !each.is_bot);
   const guest = people.find((each) => each.is_guest);
-  if (channel.kind === "im" || channel.is_archived || !channel.suggestion || !onCall) return "";
+  if (channel.kind === "im" || !canAsk(channel) || !channel.suggestion || !onCall) return "";
   if (!messages.some((each) => each.thread_ts)) return isAsked ? "" : "Press Enter to ask.";
   const cured = messages.find((each) => holds(each, "It helped"));
   if (cured) {

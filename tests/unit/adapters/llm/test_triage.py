@@ -661,6 +661,24 @@ async def test_a_question_about_the_deployer_reads_only_deploys() -> None:
     assert "2026-04-06 14:09 UTC: cart v2" in found.text
 
 
+@pytest.mark.parametrize(
+    ("ts", "message"),
+    [
+        ("2026-04-07T16:34:00+02:00", "2026-04-07T16:34:00+02:00 ERROR pool exhausted"),
+        ("2026-04-07T14:34:00Z", "16:34:00 retry at 2026-04-07 16:35:00 CEST"),
+        ("2026-04-07T20:04:00+05:30", "[07/Apr/2026:20:04:00 +0530] GET /v1/orders 500"),
+    ],
+)
+async def test_a_line_of_another_zone_is_quoted_as_it_is_after_its_time_in_utc(
+    ts: str, message: str
+) -> None:
+    lines = {"lines": [{"ts": ts, "message": message}]}
+    found = await investigate(world(around={"get_logs": lines}), "show me the logs of cart")
+
+    assert found.text.startswith("**Newest lines of cart, each after its time in UTC:** [E1]")
+    assert f"\n14:34:00 {message}\n" in found.text
+
+
 async def test_show_me_the_logs_shows_the_named_products_logs() -> None:
     lines = {"lines": [{"ts": "2026-04-07T14:34:00Z", "message": "cart is up"}]}
     found = await investigate(world(around={"get_logs": lines}), "show me the logs of cart")
