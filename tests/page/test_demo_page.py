@@ -137,6 +137,33 @@ async def test_a_channel_without_askers_does_not_ask_for_a_mention(
     await expect(page.locator("#intro")).not_to_contain_text("Mention @kortex")
 
 
+@pytest.mark.parametrize(
+    ("act", "undo"),
+    [
+        ("Remove Kortex from channel", "Invite Kortex to channel"),
+        ("Archive channel", "Unarchive channel"),
+    ],
+)
+async def test_a_channel_that_kortex_left_or_that_was_archived_has_no_hint_to_ask(
+    page: Page, origin: str, act: str, undo: str
+) -> None:
+    await _open(page, f"{origin}/?channel={PAYMENTS}")
+    await _from_menu(page, act)
+    await expect(page.locator("#channel-topic")).to_contain_text(" · ")
+    await _open(page, f"{origin}/?channel={PAYMENTS}")
+
+    await expect(page.locator("#suggestion")).to_be_hidden()
+    await expect(page.locator("#hint")).to_be_hidden()
+    await expect(page.locator("#composer-text")).to_have_value("")
+    await _from_menu(page, undo)
+    await expect(page.locator("#channel-topic")).not_to_contain_text(" · ")
+
+
+async def _from_menu(page: Page, name: str) -> None:
+    await page.locator("#channel-menu summary").click()
+    await page.get_by_role("button", name=name).click()
+
+
 async def test_a_command_from_a_hint_works_in_a_thread_too(page: Page) -> None:
     await _ask(page)
     await page.locator("#thread-text").fill("/kortex help")

@@ -133,7 +133,7 @@ function drawBar() {
   $("intro").replaceChildren(
     h("span", { class: "intro-mark", "aria-hidden": "true" }, mark || "K"),
     h("div", {}, h("h2", {}, mark + name), h("p", { class: "muted" }, introOf(channel))));
-  if (!canAsk(channel)) suggest(false);
+  if (!canAsk(channel)) $("suggestion").hidden = true;
   document.title = `${mark}${name} · Kortex`;
 }
 
