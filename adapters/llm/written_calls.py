@@ -35,7 +35,7 @@ from adapters.llm.call_forms import (
 from adapters.llm.framing import MAX_ARGUMENT_CHARS
 from adapters.llm.messages import CompleteRequest, ToolCall, ToolSpec
 from adapters.llm.named_calls import command_end, named_end, start_of, tool_names
-from adapters.llm.wire_json import arguments_text, is_shallow
+from adapters.llm.wire_json import arguments_object, arguments_text, is_shallow
 from tools.contract import PROPOSE_TOOL_ID
 from tools.encoded_json import decoded
 from tools.json_schema import JsonSchema, SchemaInvalid
@@ -142,8 +142,8 @@ def _gives_arguments(text: str, start: re.Match[str], end: int, request: Complet
     if not (start["json"] or start["data"]) or at < 0:
         return False
     before = text[max(0, at - CONTEXT_CHARS) : at]
-    short = {tool.name.split("__")[-1]: tool for tool in request.tools}
-    last = max(short, key=before.rfind, default="")
+    known = _argument_names(request)
+    last = max(known, key=before.rfind, default="")
     behind = before[before.rfind(last) + len(last) :]
     if last not in before or _ELSEWHERE.search(behind) or _QUOTES.search(behind):
         return False
@@ -151,9 +151,18 @@ def _gives_arguments(text: str, start: re.Match[str], end: int, request: Complet
         value = _data(text, at, json_end(text, at))
     except ValueError:
         return False
-    properties = short[last].input_schema.get("properties") if last else None
-    known = properties.keys() if isinstance(properties, dict) else ()
-    return isinstance(value, dict) and value.keys() <= set(known)
+    return isinstance(value, dict) and value.keys() <= known.get(last, set())
+
+
+def _argument_names(request: CompleteRequest) -> dict[str, set[str]]:
+    """By a tool's short name: of its schema, and of the calls that were made before."""
+    known: dict[str, set[str]] = {}
+    for tool in request.tools:
+        properties = tool.input_schema.get("properties")
+        known[tool.name.split("__")[-1]] = set(properties if isinstance(properties, dict) else ())
+    for call in (call for message in request.messages for call in message.tool_calls):
+        known.setdefault(call.name.split("__")[-1], set()).update(arguments_object(call.arguments))
+    return known
 
 
 def _reach(text: str, start: re.Match[str], names: Set[str]) -> tuple[int, bool]:

@@ -546,6 +546,15 @@ def test_an_earlier_called_tool_is_recognised_without_tools() -> None:
     assert (shown + held.close(may_call=True)[0]).strip() == "Done."
 
 
+def test_arguments_of_an_earlier_called_tool_are_withheld_without_tools() -> None:
+    request = CompleteRequest("", with_result("5 errors").messages)
+    text = 'I call `core__get_logs`:\n\n```json\n{"product": "secret-7"}\n```\n'
+    log = '`core__get_logs`\n\n```json\n{"level": "error"}\n```\n'
+
+    assert "secret-7" not in "".join(streamed([text], request)[:2])
+    assert "".join(streamed([log], request)[:2]) == log
+
+
 @pytest.mark.parametrize("start", ['{"name": "x", oops', '{"id": 1}', "[{]", '{"type": '])
 @pytest.mark.parametrize(
     "call", [f"<tool_call>{ONE}</tool_call>", ONE, "<function=x>", f"```json\n{ONE}"]
