@@ -57,6 +57,24 @@ async def test_an_answer_ends_with_one_chart_in_its_last_call(setting: StreamSet
 
 
 @pytest.mark.parametrize("setting", WAYS)
+async def test_of_three_charts_one_is_in_the_message_and_all_results_behind_evidence(
+    setting: StreamSetting,
+) -> None:
+    names = ("p99", "error_ratio", "memory")
+    final = answered(
+        *(result(COMPARE, compared(), call=name, metric_name=name) for name in names),
+        says="p99 rose to 1.8 s [E1].\nErrors rose to 1.8 [E2].\nMemory rose to 1.8 [E3].",
+    )
+    async with slack_with(setting=setting) as slack:
+        message = await answer(slack, final)
+
+        assert kinds(message).count(CHART) == 1
+        assert kinds(message).count("actions") == 1
+        assert "Evidence (3)" in str(message.blocks[-1])
+        assert message.text.startswith("p99 rose to 1.8 s")
+
+
+@pytest.mark.parametrize("setting", WAYS)
 async def test_a_refused_chart_leaves_the_answer_unchanged_and_is_remembered(
     setting: StreamSetting,
 ) -> None:

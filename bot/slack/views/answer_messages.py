@@ -23,7 +23,6 @@ _log = structlog.stdlib.get_logger(__name__)
 _UNEDITABLE = LAYOUT_REFUSED | {
     "cant_update_message",
     "edit_window_closed",
-    "is_inactive",
     "msg_too_long",
     "streaming_state_conflict",
 }

@@ -5,6 +5,7 @@ Slack.
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from itertools import combinations
 
 import pytest
 
@@ -272,7 +273,6 @@ async def test_an_answer_that_may_no_longer_be_edited_is_posted_again(
         "block_mismatch",
         "invalid_blocks",
         "invalid_blocks_format",
-        "is_inactive",
         "msg_blocks_too_long",
     ],
 )
@@ -284,6 +284,32 @@ async def test_parts_stay_in_order_when_one_may_no_longer_be_edited(
     await stream.finish(FINAL)
 
     assert slack.texts() == WHOLE
+
+
+@pytest.mark.parametrize("code", ["edit_window_closed", "msg_too_long", "cant_update_message"])
+@pytest.mark.parametrize("parts", list(combinations(range(len(WHOLE)), 2)), ids=str)
+async def test_parts_stay_in_order_when_two_may_no_longer_be_edited(
+    slack: FakeSlackWeb, scheduler: EditScheduler, code: str, parts: tuple[int, ...]
+) -> None:
+    stream = await grown(slack, scheduler)
+    for part in parts:
+        slack.uneditable[sorted(slack.messages)[part]] = Refused("chat.update", code)
+    await stream.finish(FINAL)
+
+    assert slack.texts() == WHOLE
+
+
+@pytest.mark.parametrize("part", range(len(WHOLE)))
+async def test_an_edit_in_a_channel_that_is_gone_posts_nothing(
+    slack: FakeSlackWeb, scheduler: EditScheduler, part: int
+) -> None:
+    stream = await grown(slack, scheduler)
+    gone = SurfaceGone("chat.update: is_inactive")
+    slack.uneditable[sorted(slack.messages)[part]] = gone
+    with pytest.raises(SurfaceGone):
+        await stream.finish(FINAL)
+
+    assert slack.count("chat.postMessage") == len(WHOLE)
 
 
 @pytest.mark.parametrize("posts", range(1, len(WHOLE)))
