@@ -84,8 +84,8 @@ def refusal_words(refusal: Refusal) -> str:
     """The message about the limit reached, and when it ends."""
     if refusal.limit is Limit.USER:
         return (
-            f"you asked {refusal.most} questions this hour, the limit for one person; ask again "
-            "at the next full hour"
+            f"you asked {refusal.most} question{'' if refusal.most == 1 else 's'} this hour, the "
+            "limit for one person; ask again at the next full hour"
         )
     whose, amount, end = _NAMED[refusal.limit]
     most, spent = amount(refusal.most), amount(refusal.spent)
@@ -111,7 +111,7 @@ def _dollars(usd_micros: int) -> str:
     return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
 
 
-_AT_MIDNIGHT = "it is full again at 00:00 UTC"
+_AT_MIDNIGHT = "a new budget starts at 00:00 UTC"
 _NAMED: Final = {
     Limit.DAILY: ("today's budget", _dollars, _AT_MIDNIGHT),
     Limit.WORKSPACE: ("this workspace's budget for today", _dollars, _AT_MIDNIGHT),

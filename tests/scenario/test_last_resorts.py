@@ -79,9 +79,9 @@ async def test_a_spent_budget_starts_no_round_and_the_thread_says_so(stage: Star
 
         assert len(running.models.requests) == 1
         assert "I look at the clock." in first
-        assert "The model budget is used up for now." in first
+        assert "A limit on model use is reached." in first
         assert "1 result behind *Evidence*." in first
-        assert "today's budget ($1.00) is spent; it is full again" in second
+        assert "today's budget ($1.00) is spent; a new budget starts" in second
         assert "never said" not in first + second
         assert "of $1.0000" in report
         assert running.query("SELECT count(*) FROM audit WHERE kind = 'budget.refused'") == [(2,)]
@@ -102,7 +102,7 @@ async def test_a_spent_budget_falls_back_to_triage(stage: Start) -> None:
         answer = await running.answered("@kortex why is checkout slow?", RESPONDER)
 
         assert len(running.models.requests) == 1
-        assert "is spent; it is full again" in answer
+        assert "is spent; a new budget starts" in answer
         assert "answered without a model" in answer
 
 

@@ -88,7 +88,7 @@ async def test_each_person_has_an_hourly_limit_of_model_answers(stage: Start) ->
         second = await running.answered("@kortex and now?")
 
     assert "From the model." in first
-    assert "you asked 1 questions this hour" in second
+    assert "you asked 1 question this hour" in second
     assert "no model was used" in second
     assert len(running.models.requests) == 2
 

@@ -94,10 +94,13 @@ class RateLimited(SurfaceFailed):
 
 
 class Refused(SurfaceFailed):
-    """Slack answered and said no. `messages` are what it says is wrong, if it does."""
+    """Slack answered and said no. `messages` are what it says is wrong, `needed` the scopes it wants."""
 
-    def __init__(self, method: str, code: str, messages: Sequence[str] = ()) -> None:
-        super().__init__(f"{method}: {code}", retryable=code in _TRANSIENT)
+    def __init__(
+        self, method: str, code: str, messages: Sequence[str] = (), needed: str = ""
+    ) -> None:
+        wants = f" (the app needs {needed})" if needed else ""
+        super().__init__(f"{method}: {code}{wants}", retryable=code in _TRANSIENT)
         self.code = code
         self.messages = tuple(messages)
 
@@ -203,13 +206,18 @@ def _mapped(
         return MessageGone(f"{method}: {code}")
     if code in _GONE:
         return SurfaceGone(f"{method}: {code}")
-    return Refused(method, code, _messages(answer))
+    return Refused(method, code, _messages(answer), _needed(answer))
 
 
 def _messages(answer: object) -> list[str]:
     told = answer.get("response_metadata") if isinstance(answer, dict) else None
     said = told.get("messages") if isinstance(told, dict) else None
     return [each for each in said if isinstance(each, str)] if isinstance(said, list) else []
+
+
+def _needed(answer: object) -> str:
+    needed = answer.get("needed") if isinstance(answer, dict) else None
+    return clean_words(needed, _MOST_CODE) if isinstance(needed, str) else ""
 
 
 def _code(answer: object) -> str:

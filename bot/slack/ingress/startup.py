@@ -130,7 +130,8 @@ async def _asked(api: WebApi, method: str, key: str) -> Answer:
     except RateLimited as error:
         raise _refused(key, method, "ratelimited") from error
     except Refused as error:
-        raise _refused(key, method, error.code) from error
+        said = f"Slack refused it in {error}"
+        raise StartupError(key, said, _advice(error.code)) from error
     except SurfaceGone as error:
         raise _refused(key, method, str(error)) from error
 

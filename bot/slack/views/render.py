@@ -260,9 +260,9 @@ def _ending(final: TurnFinished, text: str) -> Sequence[str]:
             return f"⏹ Stopped{_by(final.stopped_by)}.", kept
         case TurnEnd.BUDGET:
             return (
-                "⚠ The model budget is used up for now.",
+                "⚠ A limit on model use is reached.",
                 kept,
-                "Try later. `/kortex budget` shows the limits to admins.",
+                "Ask again when it ends. `/kortex budget` shows the limits to admins.",
             )
         case TurnEnd.FAILED:
             changes = inline(final.changes, _CHANGES_CHARS) or "Nothing was changed; ask again."

@@ -91,7 +91,7 @@ def evidence_button(
         f"Evidence ({count})",
         OVERVIEW_ACTION,
         turn_id,
-        spoken=f"Evidence: open the {count} results behind this answer",
+        spoken=f"Evidence: open the {count} result{'' if count == 1 else 's'} behind this answer",
     )
 
 

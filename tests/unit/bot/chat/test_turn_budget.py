@@ -172,7 +172,7 @@ async def test_a_person_has_an_hourly_limit_of_questions_with_any_number_of_roun
     other = await bench.round(1, bench.of(colleague))
 
     assert [r.provider for r in (*first, second, other)] == ["local", "local", "triage", "local"]
-    assert "you asked 1 questions this hour" in second.notices[0]
+    assert "you asked 1 question this hour" in second.notices[0]
 
 
 async def test_a_thread_over_its_token_limit_uses_no_model() -> None:

@@ -13,7 +13,7 @@ TOKENS = {"most": 200_000, "wanted": 30_000}
     [
         (
             Refusal(Limit.DAILY, spent=2_000_000, held=0, **MONEY),
-            "today's budget ($2.00) is spent; it is full again at 00:00 UTC",
+            "today's budget ($2.00) is spent; a new budget starts at 00:00 UTC",
         ),
         (
             Refusal(Limit.DAILY, spent=1_000_000, held=900_000, **MONEY),
@@ -23,7 +23,7 @@ TOKENS = {"most": 200_000, "wanted": 30_000}
         (
             Refusal(Limit.CHANNEL, spent=1_900_000, held=0, **MONEY),
             "$1.90 of this channel's budget for today ($2.00) is spent, and this round may cost "
-            "$0.3000; it is full again at 00:00 UTC",
+            "$0.3000; a new budget starts at 00:00 UTC",
         ),
         (
             Refusal(Limit.SESSION, spent=100_000, held=90_000, **TOKENS),
@@ -37,6 +37,10 @@ TOKENS = {"most": 200_000, "wanted": 30_000}
         (
             Refusal(Limit.USER, most=10, spent=10, held=0, wanted=1),
             "you asked 10 questions this hour, the limit for one person; ask again at the next full hour",
+        ),
+        (
+            Refusal(Limit.USER, most=1, spent=1, held=0, wanted=1),
+            "you asked 1 question this hour, the limit for one person; ask again at the next full hour",
         ),
     ],
 )

@@ -90,6 +90,24 @@ async def test_a_refusal_keeps_slack_s_code(serve: Serve, code: str, *, retryabl
 
 
 @pytest.mark.parametrize(
+    ("needed", "words"),
+    [
+        ("chat:write", "chat.update: missing_scope (the app needs chat:write)"),
+        (None, "chat.update: missing_scope"),
+        ([2**64], "chat.update: missing_scope"),
+    ],
+)
+async def test_a_missing_scope_is_named(serve: Serve, needed: object, words: str) -> None:
+    body = {"ok": False, "error": "missing_scope", "needed": needed}
+    api = await serve(answering(json=body))
+
+    with pytest.raises(Refused) as caught:
+        await api.call("chat.update", channel="C1", ts="1.2", text="x")
+
+    assert str(caught.value) == words
+
+
+@pytest.mark.parametrize(
     ("header", "seconds"),
     [("7", 7.0), ("0", 1.0), ("-3", 30.0), ("soon", 30.0), ("nan", 30.0), ("inf", 30.0), ("9999", 300.0)],
 )  # fmt: skip

@@ -128,7 +128,7 @@ def test_streamed_text_is_kept_when_the_end_has_no_text() -> None:
     ("end", "failure"),
     [
         (TurnEnd.FAILED, "🔴 This answer could not be finished."),
-        (TurnEnd.BUDGET, "⚠ The model budget is used up for now."),
+        (TurnEnd.BUDGET, "⚠ A limit on model use is reached."),
         (TurnEnd.DEPTH_EXCEEDED, "⚠ No conclusion within"),
     ],
 )
