@@ -231,6 +231,7 @@ async def test_a_caller_who_may_not_ask_gets_the_reason(stage: Stage) -> None:
 
         assert nobody.talk.failed
         assert "You have no role that can ask" in told
+        assert "`kortex token create --help`" in told
 
 
 async def test_piped_lines_are_asked_one_after_the_other(stage: Stage, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from adapters.errors import AdapterError
+from adapters.errors import AdapterError, Unreachable
 from adapters.http.client import http_client
 from bot.cli.chat.client import READ_S, ChatClient, ChatFailed
 from bot.cli.chat.conversation import TerminalConversation
@@ -161,6 +161,9 @@ async def _chat(url: str, shown: str, channel: str, session: str) -> int:
             roles = ", ".join(me.roles) or "no role"
             screen.note(f"You are {me.name} ({roles}). /help lists the commands.")
         return await _until_left(talk)
+    except Unreachable as error:
+        _tell(f"{error}. Start it with `kortex run`, or name its address with --url")
+        return FAILED
     except (ChatFailed, AdapterError) as error:
         _tell(str(error))
         return FAILED

@@ -68,7 +68,10 @@ class CallerPermissions:
             return
         wanted = (*(rule.ask or rule.confirm), *self.admin_roles)
         if not await self.held(caller, wanted):
-            why = "You have no role that can ask in this channel over HTTP."
+            why = (
+                "You have no role that can ask in this channel over HTTP. An admin can create a token "
+                "with such a role: `kortex token create --help`."
+            )
             raise Denied(403, "forbidden", why)
 
     async def may_read(self, caller: Caller, session: ChatSession) -> bool:

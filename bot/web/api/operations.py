@@ -122,7 +122,7 @@ def _handler(
 def _check_path(operation: Operation, request: web.Request) -> None:
     for name, pattern in operation.path_patterns.items():
         if not re.search(pattern, request.match_info[name], re.ASCII):
-            raise Denied(404, "not_found", "There is nothing by this name.")
+            raise Denied(404, "not_found", "There is nothing by this name. Is the id complete?")
 
 
 def json_response(answer: BaseModel, status: int = 200) -> web.Response:

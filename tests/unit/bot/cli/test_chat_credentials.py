@@ -1,8 +1,10 @@
 """Where `kortex chat` finds the service and the token, and what it refuses."""
 
+import socket
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from bot.cli.chat.command import (
     TOKEN_VARIABLE,
@@ -10,6 +12,7 @@ from bot.cli.chat.command import (
     USUAL_URL,
     Unusable,
     address,
+    chat,
     token,
     where,
 )
@@ -141,3 +144,13 @@ def test_a_host_reachable_by_others_requires_tls(config: Path) -> None:
 
     with pytest.raises(Unusable, match=r"\[http\] of .*; name another with --url: use https"):
         where(None, config, {}, pytest.fail)
+
+
+def test_a_service_that_does_not_run_is_reported_with_what_to_do() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    settings = {TOKEN_VARIABLE: "k_0123456789abcdef"}
+
+    ran = CliRunner().invoke(chat, ["--url", f"http://127.0.0.1:{port}"], env=settings)
+
+    assert "Start it with `kortex run`, or name its address with --url" in ran.stderr
