@@ -18,6 +18,7 @@ _UNUSED: Final = 0.25  # of a latency that ended: a product without requests has
 _LISTED: Final = 2.0  # points from which a second product is listed
 # Of healthy systems about one series in 500 is beyond all before: of so few hardly any is.
 _FEW_SERIES: Final = 50
+_MOST_SERIES: Final = 250  # of more, two signals of one product may be beyond by chance as well
 _OF_RECORD: Final = 1.0  # points of a series that left its range, which may matter little
 
 
@@ -54,10 +55,11 @@ def worth_a_look(
 def beyond_alone(found: Sequence[Suspicion], facts: Facts) -> Sequence[Suspicion]:
     """The only product with a series beyond all before, where that is no chance.
 
-    It may be where many were compared, unless two of its signals rose beyond it. A restart lets them fall.
+    Where many were compared it may be, unless two of its signals rose. Where very many were, those
+    may be as well. A restart lets signals fall.
     """
     products = {one.product for one in facts.records}
-    if len(products) != 1:
+    if len(products) != 1 or facts.compared > _MOST_SERIES:
         return ()
     first = facts.records[0]
     rose = (one for one in facts.moved if one.beyond and one.score >= UNUSUAL and not one.falls)

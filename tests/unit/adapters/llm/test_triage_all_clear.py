@@ -276,15 +276,19 @@ async def test_requests_without_latency_and_failures_prevent_the_all_clear() -> 
     assert "neither latency nor errors of cart are measured" in found.text
 
 
-@pytest.mark.parametrize(("falls", "named"), [(False, ["cart"]), (True, [])])
+@pytest.mark.parametrize(
+    ("falls", "compared", "named"),
+    [(False, 200, ["cart"]), (True, 200, []), (False, 900, [])],
+    ids=["of few series", "and one fell", "of so many that chance explains it"],
+)
 async def test_two_signals_of_one_product_that_rose_as_never_before_name_it(
-    falls: bool, named: list[str]
+    falls: bool, compared: int, named: list[str]
 ) -> None:
     way = {"direction": "down" if falls else "up"}
     record = {"product": "cart", "role": "other", "signal": "held", "usual": 40.0, "worst": 50.0,
               "spreads": 14.0, **way}  # fmt: skip
     rose = moved("cart", "other", "2026-04-07T14:20:00Z", signal="burn", unit=None, usual=1.1,
                  worst=4.3, last=1.8, score=5.0, beyond_all_before=True)  # fmt: skip
-    found = await asked("which one is it?", records=[record], shifts=[rose], compared=900)
+    found = await asked("which one is it?", records=[record], shifts=[rose], compared=compared)
 
     assert suspects(found) == named
