@@ -17,8 +17,7 @@ JsonObject: TypeAlias = dict[str, JsonValue]
 
 
 class Wire(BaseModel):
-    # Validators are made at the first use: a process without callers never needs 9 MB of them.
-    model_config = ConfigDict(defer_build=True)
+    model_config = ConfigDict(defer_build=True)  # 9 MB of validators wait for the first caller
 
 
 class Request(Wire):
